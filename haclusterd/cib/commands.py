@@ -7,20 +7,10 @@ changing one needs a codec case, an upgrade file and a note in docs/design.
 from collections.abc import Mapping
 from enum import StrEnum
 
-from haclusterd.model.access import AclGroup, AclRole, AclTarget
+from haclusterd.cib.edits import Edit
 from haclusterd.model.alerts import AlertTest
 from haclusterd.model.api_tokens import ApiToken
 from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Member
-from haclusterd.model.configuration import (
-    Alert,
-    AttributeSet,
-    Constraint,
-    FencingLevel,
-    NodeEntry,
-    Resource,
-    Tag,
-    Template,
-)
 from haclusterd.model.devices import Device, DeviceId, Rung
 from haclusterd.model.fencing import DeviceProof, FailedOperation, FenceOrder, FenceOutcome
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
@@ -372,95 +362,6 @@ class RecordProof:
     device: ResourceId
     target: NodeName
     proof: DeviceProof
-
-
-@dataclass(frozen=True, slots=True)
-class PutNode:
-    """Add or replace the configuration of a node."""
-
-    entry: NodeEntry
-
-
-@dataclass(frozen=True, slots=True)
-class PutResource:
-    """Add or replace a resource."""
-
-    resource: Resource
-
-
-@dataclass(frozen=True, slots=True)
-class PutConstraint:
-    """Add or replace a constraint."""
-
-    constraint: Constraint
-
-
-@dataclass(frozen=True, slots=True)
-class PutTemplate:
-    """Add or replace a template."""
-
-    template: Template
-
-
-@dataclass(frozen=True, slots=True)
-class PutTag:
-    """Add or replace a tag."""
-
-    tag: Tag
-
-
-@dataclass(frozen=True, slots=True)
-class PutAlert:
-    """Add or replace an alert."""
-
-    alert: Alert
-
-
-@dataclass(frozen=True, slots=True)
-class PutAccess:
-    """Add or replace a role, or the roles of a user or group."""
-
-    access: AclRole | AclTarget | AclGroup
-
-
-@dataclass(frozen=True, slots=True)
-class PutFencingLevels:
-    """Replace the fencing levels of all targets."""
-
-    levels: tuple[FencingLevel, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PutSets:
-    """Replace all blocks of one kind: `properties`, `resource_defaults` or `operation_defaults`."""
-
-    section: str
-    sets: tuple[AttributeSet, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    """Remove an object of one kind.
-
-    Kinds: `node`, `template`, `resource`, `constraint`, `tag`, `alert`, `acl_role`, `acl_target`, `acl_group`.
-    """
-
-    kind: str
-    id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Arrange:
-    """Sort the objects of one kind into this order (all their ids are named)."""
-
-    kind: str
-    ids: tuple[str, ...]
-
-
-Edit = (
-    PutNode | PutTemplate | PutResource | PutConstraint | PutTag | PutAlert | PutAccess | PutFencingLevels | PutSets
-    | Delete | Arrange
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Edits of a configuration: the difference of two versions, and its application.
+"""Edits of a configuration: what they are, the difference of two versions, and its application.
 
 Invariant: `apply_edits(old, difference(old, new)) == new`, including the order of the mappings, because the scheduler's
 results depend on it. `apply_edits` is total: it is part of the fold over the log, where nothing may be refused in the
@@ -10,23 +10,108 @@ the whole.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from haclusterd.cib.commands import (
-    Arrange,
-    Delete,
-    Edit,
-    PutAccess,
-    PutAlert,
-    PutConstraint,
-    PutFencingLevels,
-    PutNode,
-    PutResource,
-    PutSets,
-    PutTag,
-    PutTemplate,
+from haclusterd.model.access import AclGroup, AclObject, AclRole, AclTarget, kind_of
+from haclusterd.model.configuration import (
+    Alert,
+    AttributeSet,
+    Configuration,
+    Constraint,
+    FencingLevel,
+    NodeEntry,
+    Resource,
+    Tag,
+    Template,
 )
-from haclusterd.model.access import AclObject, kind_of
-from haclusterd.model.configuration import AttributeSet, Configuration
-from haclusterd.model.records import replace
+from haclusterd.model.records import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class PutNode:
+    """Add or replace the configuration of a node."""
+
+    entry: NodeEntry
+
+
+@dataclass(frozen=True, slots=True)
+class PutResource:
+    """Add or replace a resource."""
+
+    resource: Resource
+
+
+@dataclass(frozen=True, slots=True)
+class PutConstraint:
+    """Add or replace a constraint."""
+
+    constraint: Constraint
+
+
+@dataclass(frozen=True, slots=True)
+class PutTemplate:
+    """Add or replace a template."""
+
+    template: Template
+
+
+@dataclass(frozen=True, slots=True)
+class PutTag:
+    """Add or replace a tag."""
+
+    tag: Tag
+
+
+@dataclass(frozen=True, slots=True)
+class PutAlert:
+    """Add or replace an alert."""
+
+    alert: Alert
+
+
+@dataclass(frozen=True, slots=True)
+class PutAccess:
+    """Add or replace a role, or the roles of a user or group."""
+
+    access: AclRole | AclTarget | AclGroup
+
+
+@dataclass(frozen=True, slots=True)
+class PutFencingLevels:
+    """Replace the fencing levels of all targets."""
+
+    levels: tuple[FencingLevel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PutSets:
+    """Replace all blocks of one kind: `properties`, `resource_defaults` or `operation_defaults`."""
+
+    section: str
+    sets: tuple[AttributeSet, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove an object of one kind.
+
+    Kinds: `node`, `template`, `resource`, `constraint`, `tag`, `alert`, `acl_role`, `acl_target`, `acl_group`.
+    """
+
+    kind: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arrange:
+    """Sort the objects of one kind into this order (all their ids are named)."""
+
+    kind: str
+    ids: tuple[str, ...]
+
+
+Edit = (
+    PutNode | PutTemplate | PutResource | PutConstraint | PutTag | PutAlert | PutAccess | PutFencingLevels | PutSets
+    | Delete | Arrange
+)  # fmt: skip
 
 _Key = TypeVar("_Key", bound=str)
 _Value = TypeVar("_Value")

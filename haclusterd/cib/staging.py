@@ -13,7 +13,8 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from haclusterd.cib.commands import ActivateStaged, ChangeConfiguration, Edit, StageChange
+from haclusterd.cib.commands import ActivateStaged, ChangeConfiguration, StageChange
+from haclusterd.cib.edits import Edit
 from haclusterd.cib.tags import REPLICATED
 from haclusterd.model.steps import Steps, outcome_of
 from haclusterd.wire.schemas import CodecError

@@ -8,7 +8,7 @@ tag is never given to another class.
 from collections.abc import Mapping
 from typing import Final
 
-from haclusterd.cib import commands
+from haclusterd.cib import commands, edits
 from haclusterd.model import access, configuration, rules
 from haclusterd.wire.schemas import Schemas
 
@@ -66,17 +66,17 @@ COMMANDS: Final[Mapping[type, str]] = {
     commands.NoteSecretShown: "NoteSecretShown",
 }
 EDITS: Final[Mapping[type, str]] = {
-    commands.PutNode: "PutNode",
-    commands.PutTemplate: "PutTemplate",
-    commands.PutResource: "PutResource",
-    commands.PutConstraint: "PutConstraint",
-    commands.PutTag: "PutTag",
-    commands.PutAlert: "PutAlert",
-    commands.PutAccess: "PutAccess",
-    commands.PutFencingLevels: "PutFencingLevels",
-    commands.PutSets: "PutSets",
-    commands.Delete: "Delete",
-    commands.Arrange: "Arrange",
+    edits.PutNode: "PutNode",
+    edits.PutTemplate: "PutTemplate",
+    edits.PutResource: "PutResource",
+    edits.PutConstraint: "PutConstraint",
+    edits.PutTag: "PutTag",
+    edits.PutAlert: "PutAlert",
+    edits.PutAccess: "PutAccess",
+    edits.PutFencingLevels: "PutFencingLevels",
+    edits.PutSets: "PutSets",
+    edits.Delete: "Delete",
+    edits.Arrange: "Arrange",
 }
 PARTS: Final[Mapping[type, str]] = {
     configuration.Primitive: "Primitive",

@@ -10,7 +10,8 @@ effect (its rule asks for an earlier date), so its removal changes no plan; it o
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from haclusterd.cib.commands import ChangeConfiguration, Delete, JudgeRules
+from haclusterd.cib.commands import ChangeConfiguration, JudgeRules
+from haclusterd.cib.edits import Delete
 from haclusterd.machines.effects import Effect, Propose, Scope
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import Cib

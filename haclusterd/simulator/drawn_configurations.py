@@ -6,7 +6,7 @@ What changes in the middle of a run is drawn in `faults_of_edits`.
 import random
 from collections.abc import Sequence
 
-from haclusterd.cib.commands import Edit, PutConstraint, PutFencingLevels, PutResource
+from haclusterd.cib.edits import Edit, PutConstraint, PutFencingLevels, PutResource
 from haclusterd.model.alerts import targets
 from haclusterd.model.configuration import (
     Alert,

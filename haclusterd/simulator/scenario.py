@@ -13,7 +13,8 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 
 from haclusterd.cib import codec
-from haclusterd.cib.commands import ChangeConfiguration, ChangeMembers, Command, Edit, Envelope
+from haclusterd.cib.commands import ChangeConfiguration, ChangeMembers, Command, Envelope
+from haclusterd.cib.edits import Edit
 from haclusterd.cib.recovery import asking_what_runs, folded, status_of_the_one_left
 from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.configuration import Configuration

@@ -13,7 +13,8 @@ from functools import partial
 
 from haclusterd.cib import codec
 from haclusterd.cib.changes import ChangeKind
-from haclusterd.cib.commands import PutAlert, RecoveryOutcome, RequestAlertTest, SetTicket, TicketChange
+from haclusterd.cib.commands import RecoveryOutcome, RequestAlertTest, SetTicket, TicketChange
+from haclusterd.cib.edits import PutAlert
 from haclusterd.model.alerts import targets
 from haclusterd.model.devices import Rung
 from haclusterd.model.records import dataclass, replace

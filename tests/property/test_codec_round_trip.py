@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from haclusterd.cib import commands
 from haclusterd.cib.codec import SPREAD, CodecError, decode_cib, decode_envelope, digest, encode_cib, encode_envelope
+from haclusterd.cib.edits import Edit
 from haclusterd.cib.staging import put_together
 from haclusterd.cib.tags import REPLICATED
 from haclusterd.model.cluster import Cib
@@ -124,14 +125,14 @@ def test_a_cib_that_is_read_in_steps_is_the_one_that_is_read_whole(cib: Cib, dat
 def _read_at_once(text: str) -> object:
     """Read a staged change as one array: what the steps must agree with."""
     packed = base64.b64decode(text, validate=True)
-    return REPLICATED.schema_of(tuple[commands.Edit, ...]).read(json.loads(zlib.decompress(packed)))
+    return REPLICATED.schema_of(tuple[Edit, ...]).read(json.loads(zlib.decompress(packed)))
 
 
 @settings(_relaxed, max_examples=examples(100))
 @given(data=st.data())
 def test_a_staged_change_that_is_read_in_steps_is_the_one_that_is_read_whole(data: st.DataObject) -> None:
-    edits = data.draw(st.lists(values_of(commands.Edit), max_size=5).map(tuple))
-    document = REPLICATED.schema_of(tuple[commands.Edit, ...]).write(edits)
+    edits = data.draw(st.lists(values_of(Edit), max_size=5).map(tuple))
+    document = REPLICATED.schema_of(tuple[Edit, ...]).write(edits)
     if data.draw(st.booleans()):
         document = _other_json(document, data.draw)
     spelled = json.dumps(document, separators=data.draw(st.sampled_from([(",", ":"), (" ,\n ", "\t:\r")])))

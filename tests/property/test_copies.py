@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from haclusterd.cib import commands
+from haclusterd.cib.edits import Delete, Edit, PutResource
 from haclusterd.model.activity import may_be_active_or_begin
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import AttributeSet, Clone
@@ -138,11 +139,11 @@ class RandomCluster:
         wanted = dict(zip(names, self.chance.sample(self.services, len(names)), strict=True))
         if self.chance.random() < 0.25:
             wanted[names[0]] = FENCE_DEVICE
-        gone = [commands.Delete("resource", ResourceId(name)) for name in self.configured if name not in wanted]
-        self.put(self.edited(*gone, *(commands.PutResource(primitive(name, *each)) for name, each in wanted.items())))
+        gone = [Delete("resource", ResourceId(name)) for name in self.configured if name not in wanted]
+        self.put(self.edited(*gone, *(PutResource(primitive(name, *each)) for name, each in wanted.items())))
         self.configured = wanted
 
-    def edited(self, *edits: commands.Edit) -> commands.Command:
+    def edited(self, *edits: Edit) -> commands.Command:
         return commands.ChangeConfiguration(self.cluster.cib.version.epoch, edits, "test", "")
 
     def run(self) -> None:
@@ -461,7 +462,7 @@ class RandomPromotableCluster(RandomCluster):
 
     def configure(self) -> None:
         meta = (("promotable", "true"), ("clone-max", "2"), ("promoted-max", "1"))
-        self.put(self.edited(commands.PutResource(primitive("x", *SERVICES[0])), whole(meta)))
+        self.put(self.edited(PutResource(primitive("x", *SERVICES[0])), whole(meta)))
         self.configured = {"x": SERVICES[0]}
 
     def judge(self) -> None:
@@ -482,11 +483,11 @@ class RandomShapesCluster(RandomPromotableCluster):
             ("promoted-max", str(promoted_max)),
         )  # fmt: skip
         is_cloned = ResourceId("whole") in self.cluster.cib.configuration.resources
-        edits: list[commands.Edit] = [commands.PutResource(primitive("x", *SERVICES[0]))]
+        edits: list[Edit] = [PutResource(primitive("x", *SERVICES[0]))]
         if kind != "primitive":
             edits.append(whole(meta))
         elif is_cloned:
-            edits.append(commands.Delete("resource", ResourceId("whole")))
+            edits.append(Delete("resource", ResourceId("whole")))
         if self.put(self.edited(*edits)):
             self.versions.append({
                 "primitive": Limits(1, 0, 1),
@@ -514,8 +515,8 @@ class RandomShapesCluster(RandomPromotableCluster):
             assert len(running) <= max(shape.copies for shape in shapes)
 
 
-def whole(meta: tuple[tuple[str, str], ...]) -> commands.PutResource:
-    return commands.PutResource(Clone(ResourceId("whole"), ResourceId("x"), meta=(AttributeSet("whole-meta", meta),)))
+def whole(meta: tuple[tuple[str, str], ...]) -> PutResource:
+    return PutResource(Clone(ResourceId("whole"), ResourceId("x"), meta=(AttributeSet("whole-meta", meta),)))
 
 
 @pytest.mark.parametrize("made", [RandomCluster, RandomPromotableCluster, RandomShapesCluster])

@@ -3,8 +3,7 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from haclusterd.cib.commands import Arrange, Delete, Edit
-from haclusterd.cib.edits import apply_edits, difference
+from haclusterd.cib.edits import Arrange, Delete, Edit, apply_edits, difference
 from haclusterd.model.configuration import Configuration
 from tests.examples import examples
 from tests.replicated_values import values_of

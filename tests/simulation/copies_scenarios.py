@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from haclusterd.cib.commands import Delete, Edit, PutResource, RequestLeader
+from haclusterd.cib.commands import RequestLeader
+from haclusterd.cib.edits import Delete, Edit, PutResource
 from haclusterd.model.configuration import AttributeSet, Primitive
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName

@@ -7,7 +7,8 @@ The scenarios are those of docs/design/0004-rules-and-scenarios.md.
 import pytest
 
 from haclusterd.cib import apply as cib_apply
-from haclusterd.cib.commands import Lost, PutNode, PutResource, RecordResults, RequestFence, SetTransientAttribute
+from haclusterd.cib.commands import Lost, RecordResults, RequestFence, SetTransientAttribute
+from haclusterd.cib.edits import PutNode, PutResource
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import AttributeSet, NodeEntry, Primitive
 from haclusterd.model.fencing import ProofState

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from haclusterd.cib.commands import CleanUp, Delete, PutConstraint, PutResource, SetTicket, TicketChange
+from haclusterd.cib.commands import CleanUp, SetTicket, TicketChange
+from haclusterd.cib.edits import Delete, PutConstraint, PutResource
 from haclusterd.model.configuration import Primitive, TicketConstraint
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.model.ocf import ActionName

@@ -2,7 +2,8 @@
 
 from functools import partial
 
-from haclusterd.cib.commands import PutAlert, SetTransientAttribute
+from haclusterd.cib.commands import SetTransientAttribute
+from haclusterd.cib.edits import PutAlert
 from haclusterd.model.configuration import Alert, AlertKind, AlertRecipient, AttributeSet
 from haclusterd.model.ids import NodeName
 from haclusterd.simulator.hosts.alert_agents import DeliveredAlert

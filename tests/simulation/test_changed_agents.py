@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from haclusterd.cib.commands import CleanUp, PutResource
+from haclusterd.cib.commands import CleanUp
+from haclusterd.cib.edits import PutResource
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.rules_in_force import ALL_RULES
 from haclusterd.simulator.hosts import configurations

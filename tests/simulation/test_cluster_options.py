@@ -2,7 +2,8 @@
 
 import pytest
 
-from haclusterd.cib.commands import PutNode, RequestFence
+from haclusterd.cib.commands import RequestFence
+from haclusterd.cib.edits import PutNode
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import AttributeSet, NodeEntry
 from haclusterd.model.ids import NodeName, ResourceId

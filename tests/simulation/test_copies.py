@@ -2,7 +2,8 @@
 
 import pytest
 
-from haclusterd.cib.commands import CleanUp, Delete, PutResource
+from haclusterd.cib.commands import CleanUp
+from haclusterd.cib.edits import Delete, PutResource
 from haclusterd.model.configuration import AttributeSet, Clone
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode

@@ -2,7 +2,7 @@
 
 import pytest
 
-from haclusterd.cib.commands import PutResource
+from haclusterd.cib.edits import PutResource
 from haclusterd.model.configuration import AttributeSet, Primitive
 from haclusterd.model.devices import DeviceState
 from haclusterd.model.fencing import FenceAction

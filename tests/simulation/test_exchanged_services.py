@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from haclusterd.cib.commands import Delete, Edit, PutResource
+from haclusterd.cib.edits import Delete, Edit, PutResource
 from haclusterd.model.configuration import AttributeSet, Primitive
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.ocf import ActionName

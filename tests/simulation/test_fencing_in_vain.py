@@ -5,7 +5,8 @@ What failed to stop is left alone there; what has lost its ticket is stopped.
 
 import pytest
 
-from haclusterd.cib.commands import CleanUp, ForgetFencings, PutConstraint, PutResource, SetTicket, TicketChange
+from haclusterd.cib.commands import CleanUp, ForgetFencings, SetTicket, TicketChange
+from haclusterd.cib.edits import PutConstraint, PutResource
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import Primitive, TicketConstraint
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId

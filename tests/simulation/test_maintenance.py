@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from haclusterd.cib.commands import Edit, PutNode, PutSets
+from haclusterd.cib.edits import Edit, PutNode, PutSets
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import AttributeSet, NodeEntry
 from haclusterd.model.ids import NodeName, ResourceId

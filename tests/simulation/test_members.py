@@ -2,7 +2,8 @@
 
 import pytest
 
-from haclusterd.cib.commands import ChangeMembers, PutSets
+from haclusterd.cib.commands import ChangeMembers
+from haclusterd.cib.edits import PutSets
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.ids import NodeName

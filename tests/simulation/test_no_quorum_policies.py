@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from haclusterd.cib.commands import Edit, RequestFence
+from haclusterd.cib.commands import RequestFence
+from haclusterd.cib.edits import Edit
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.checks.checker import ViolationError

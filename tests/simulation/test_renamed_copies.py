@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from haclusterd.cib.commands import Delete, Edit, PutResource
+from haclusterd.cib.edits import Delete, Edit, PutResource
 from haclusterd.model.configuration import AttributeSet, Clone, Primitive
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from haclusterd.cib.commands import PutResource
+from haclusterd.cib.edits import PutResource
 from haclusterd.commands.status.fencing_cover import is_unfenced
 from haclusterd.model.configuration import AttributeSet, Primitive
 from haclusterd.model.fencing import FenceAction

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from haclusterd.cib.commands import Edit, Fenced, PutSets
+from haclusterd.cib.commands import Fenced
+from haclusterd.cib.edits import Edit, PutSets
 from haclusterd.commands.context import Context
 from haclusterd.commands.status.headlines import headlines
 from haclusterd.commands.status.overview import Overview

@@ -2,14 +2,8 @@
 
 import pytest
 
-from haclusterd.cib.commands import (
-    PutConstraint,
-    PutResource,
-    RequestFence,
-    SetTicket,
-    SetTransientAttribute,
-    TicketChange,
-)
+from haclusterd.cib.commands import RequestFence, SetTicket, SetTransientAttribute, TicketChange
+from haclusterd.cib.edits import PutConstraint, PutResource
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import Group, Primitive, TicketConstraint
 from haclusterd.model.ids import ConstraintId, ResourceId

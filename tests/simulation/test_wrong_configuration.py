@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from haclusterd.cib.commands import CleanUp, Delete, PutResource
+from haclusterd.cib.commands import CleanUp
+from haclusterd.cib.edits import Delete, PutResource
 from haclusterd.model.configuration import AttributeSet, Primitive
 from haclusterd.model.history import OperationRecord
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId

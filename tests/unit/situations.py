@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from haclusterd.cib import commands
 from haclusterd.cib.apply import apply
 from haclusterd.cib.changes import Applied, Refusal, RefusalCode
+from haclusterd.cib.edits import Edit
 from haclusterd.machines.effects import Effect, Propose
 from haclusterd.machines.moment import Moment
 from haclusterd.model.agent_calls import AgentResult
@@ -81,7 +82,7 @@ class Cluster(Log):
     def status(self, node: NodeName) -> NodeStatus:
         return self.cib.status.nodes[node]
 
-    def configure(self, *edits: commands.Edit) -> None:
+    def configure(self, *edits: Edit) -> None:
         self.must(commands.ChangeConfiguration(self.cib.version.epoch, edits, "test", ""))
 
     def issue(self, *orders: Order) -> None:

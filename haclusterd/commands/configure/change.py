@@ -6,9 +6,9 @@ verification finds an error that the change brought in.
 
 from collections.abc import Iterator
 
-from haclusterd.cib.commands import (
+from haclusterd.cib.commands import ChangeConfiguration
+from haclusterd.cib.edits import (
     Arrange,
-    ChangeConfiguration,
     Delete,
     Edit,
     PutAccess,
@@ -20,8 +20,8 @@ from haclusterd.cib.commands import (
     PutSets,
     PutTag,
     PutTemplate,
+    difference,
 )
-from haclusterd.cib.edits import difference
 from haclusterd.commands.configure.settling import settled_for
 from haclusterd.commands.configure.view import revealed
 from haclusterd.commands.context import Context

@@ -4,8 +4,17 @@ What somebody else has changed meanwhile stays, as long as both have not changed
 of properties or defaults, the fencing levels. Where they have, nothing is changed, and each such thing is named.
 """
 
-from haclusterd.cib.commands import Arrange, Delete, Edit, PutFencingLevels, PutSets
-from haclusterd.cib.edits import MAPPINGS, apply_edits, difference, object_of
+from haclusterd.cib.edits import (
+    MAPPINGS,
+    Arrange,
+    Delete,
+    Edit,
+    PutFencingLevels,
+    PutSets,
+    apply_edits,
+    difference,
+    object_of,
+)
 from haclusterd.commands.context import Context
 from haclusterd.model.configuration import AttributeSet, Configuration
 from haclusterd.model.records import replace

@@ -9,14 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import get_args
 
 from haclusterd.cib.changes import Applied
-from haclusterd.cib.commands import (
-    BeginRecovery,
-    ChangeConfiguration,
-    Command,
-    Edit,
-    IssueOrders,
-    RecordRecovery,
-)
+from haclusterd.cib.commands import BeginRecovery, ChangeConfiguration, Command, IssueOrders, RecordRecovery
+from haclusterd.cib.edits import Edit
 from haclusterd.machines.effects import Effect
 from haclusterd.model.ids import NodeName
 from haclusterd.model.orders import Order

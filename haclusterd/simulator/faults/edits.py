@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from haclusterd.cib.commands import Arrange, ChangeConfiguration, PutResource, PutSets
+from haclusterd.cib.commands import ChangeConfiguration
+from haclusterd.cib.edits import Arrange, PutResource, PutSets
 from haclusterd.cib.staging import staged
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import AttributeSet, Clone, Primitive

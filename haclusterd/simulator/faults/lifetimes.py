@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from haclusterd.cib.commands import Edit, PutConstraint, PutNode, PutResource
+from haclusterd.cib.edits import Edit, PutConstraint, PutNode, PutResource
 from haclusterd.model.configuration import AttributeSet, Location, NodeEntry, Primitive
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.model.records import replace

@@ -9,7 +9,8 @@ import random
 from collections.abc import Sequence
 from functools import partial
 
-from haclusterd.cib.commands import ChangeConfiguration, Delete, Edit, PutConstraint, PutResource
+from haclusterd.cib.commands import ChangeConfiguration
+from haclusterd.cib.edits import Delete, Edit, PutConstraint, PutResource
 from haclusterd.model.configuration import (
     AttributeSet,
     Clone,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from haclusterd.cib.commands import Edit, PutConstraint, PutNode, PutResource, PutSets
+from haclusterd.cib.edits import Edit, PutConstraint, PutNode, PutResource, PutSets
 from haclusterd.model.configuration import (
     AttributeSet,
     Clone,

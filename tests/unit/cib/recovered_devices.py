@@ -1,9 +1,9 @@
 """A device that has to be recovered, and the commands of its recovery."""
 
-from haclusterd.cib import commands
 from haclusterd.cib.commands import (
     BeginRecovery,
 )
+from haclusterd.cib.edits import PutSets
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.devices import (
     Device,
@@ -27,7 +27,7 @@ def bad(
 
 def having(log: Cluster, **properties: str) -> None:
     pairs = tuple((name.replace("_", "-"), value) for name, value in properties.items())
-    log.configure(commands.PutSets("properties", (AttributeSet(BOOTSTRAP_OPTIONS, pairs),)))
+    log.configure(PutSets("properties", (AttributeSet(BOOTSTRAP_OPTIONS, pairs),)))
 
 
 def begin(device: DeviceId = A, rung: Rung = Rung.RESET, *, is_automatic: bool = False) -> BeginRecovery:

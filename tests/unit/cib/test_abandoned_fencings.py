@@ -4,6 +4,7 @@ import pytest
 
 from haclusterd.cib import commands
 from haclusterd.cib.changes import RefusalCode
+from haclusterd.cib.edits import PutResource
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.fencing import FailedOperation, FenceAction, FenceOrder, FenceOutcome
@@ -34,7 +35,7 @@ def test_a_device_that_leaves_the_executor_alive_does_not_end_its_agent(
 ) -> None:
     cluster = Cluster(FIVE, FIVE)
     device = replace(primitive("device", "stonith:fence_test"), meta=(AttributeSet("meta", provides),))
-    cluster.configure(commands.PutResource(device))
+    cluster.configure(PutResource(device))
     cluster.must(ordered("on-n2", N2, N3, FenceAction.ON))
     cluster.lose(N3)
     cluster.must(commands.RecordFenceFailure(FenceKey("on-n2"), FenceOutcome.UNKNOWN, "n3 is away"))
@@ -48,12 +49,12 @@ def test_a_device_that_leaves_the_executor_alive_does_not_end_its_agent(
 def test_a_device_that_left_the_executor_alive_did_so_whatever_is_configured_afterwards() -> None:
     cluster = Cluster(FIVE, FIVE)
     letting_in = (AttributeSet("meta", (("provides", "unfencing"),)),)
-    cluster.configure(commands.PutResource(replace(primitive("device", "stonith:fence_test"), meta=letting_in)))
+    cluster.configure(PutResource(replace(primitive("device", "stonith:fence_test"), meta=letting_in)))
     cluster.must(ordered("on-n2", N2, N3, FenceAction.ON))
     cluster.lose(N3)
     cluster.must(commands.RecordFenceFailure(FenceKey("on-n2"), FenceOutcome.UNKNOWN, "n3 is away"))
     cluster.must(ordered("off-n3", N3, N1, FenceAction.OFF))
-    cluster.configure(commands.PutResource(primitive("device", "stonith:fence_test")))
+    cluster.configure(PutResource(primitive("device", "stonith:fence_test")))
     cluster.must(commands.RecordFenceAgent(FenceKey("off-n3"), FenceOutcome.FENCED, ""))
     cluster.must(commands.Fenced(N3, life(N3), FenceKey("off-n3"), FenceOutcome.FENCED, ""))
     assert FenceKey("on-n2") in cluster.cib.status.abandoned_fencings
@@ -113,11 +114,11 @@ def test_an_agent_that_may_let_a_node_in_holds_only_devices_that_leave_it_alive(
     cluster = Cluster(FIVE, FIVE)
     letting_in = (AttributeSet("meta", (("provides", "unfencing"),)),)
     for name, meta in (("san", letting_in), ("was-san", letting_in), ("power", ())):
-        cluster.configure(commands.PutResource(replace(primitive(name, "stonith:fence_test"), meta=meta)))
+        cluster.configure(PutResource(replace(primitive(name, "stonith:fence_test"), meta=meta)))
     cluster.must(ordered("on", N2, N3, FenceAction.ON, "was-san"))
     cluster.lose(N3)
     cluster.must(commands.RecordFenceFailure(FenceKey("on"), FenceOutcome.UNKNOWN, "n3 is gone"))
-    cluster.configure(commands.PutResource(primitive("was-san", "stonith:fence_test")))
+    cluster.configure(PutResource(primitive("was-san", "stonith:fence_test")))
     cluster.lose(N2)
     refusal = cluster.put(ordered("off", N2, N1, FenceAction.OFF, device)).refusal
     assert (refusal is not None) == is_held

@@ -10,6 +10,7 @@ from haclusterd.cib.activity import possibly_active, unfenced_holders
 from haclusterd.cib.apply import REMEMBERED_REQUESTS
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.codec import decode_cib, encode_cib
+from haclusterd.cib.edits import Delete, PutResource, PutSets
 from haclusterd.cib.verdict import with_node
 from haclusterd.model.cluster import Member, NodeState
 from haclusterd.model.configuration import AttributeSet, Clone, Primitive
@@ -500,7 +501,7 @@ def test_what_is_stopped_for_another_reason_is_kept_for_no_node(log: Log) -> Non
 
 
 def test_a_restart_is_over_when_what_it_stops_has_stopped_everywhere(log: Log) -> None:
-    log.must(commands.ChangeConfiguration(log.cib.version.epoch, (commands.PutResource(primitive("db")),), "a", ""))
+    log.must(commands.ChangeConfiguration(log.cib.version.epoch, (PutResource(primitive("db")),), "a", ""))
     started(log)
     log.must(commands.RestartResource(DB, 60_000, "root", "new certificate"))
     log.must(issue(order("s", action=ActionName.STOP)))
@@ -722,9 +723,9 @@ def test_defaults_limit_how_many_copies_there_may_be(log: Log) -> None:
     primitive = Primitive(DB, DUMMY)
     defaults = AttributeSet("d", (("clone-max", "1"),))
     edits = (
-        commands.PutResource(primitive),
-        commands.PutResource(Clone(ResourceId("dbs"), DB)),
-        commands.PutSets("resource_defaults", (defaults,)),
+        PutResource(primitive),
+        PutResource(Clone(ResourceId("dbs"), DB)),
+        PutSets("resource_defaults", (defaults,)),
     )
     log.must(commands.ChangeConfiguration(0, edits, "admin", ""))
     started(log)
@@ -733,7 +734,7 @@ def test_defaults_limit_how_many_copies_there_may_be(log: Log) -> None:
 
 def test_where_fencing_is_disabled_a_start_that_died_with_its_node_holds_up_nothing(log: Log) -> None:
     disabled = AttributeSet("p", (("fencing-enabled", "false"),))
-    log.must(commands.ChangeConfiguration(0, (commands.PutSets("properties", (disabled,)),), "admin", ""))
+    log.must(commands.ChangeConfiguration(0, (PutSets("properties", (disabled,)),), "admin", ""))
     log.must(issue(order("a", node=N2)))
     log.must_refuse(issue(order("b", node=N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
     log.must(lose())
@@ -918,9 +919,9 @@ def test_a_join_of_the_life_that_is_there_changes_nothing(log: Log) -> None:
 def renamed(**changes: Any) -> tuple[Cluster, Order]:
     """Return a cluster in which `db` is being started on n2, and is called `shop` by now; and an order to start it."""
     cluster = Cluster()
-    cluster.configure(commands.PutResource(primitive("db")))
+    cluster.configure(PutResource(primitive("db")))
     cluster.issue(replace(order("1.2.1"), definition="of both"))
-    cluster.configure(commands.Delete("resource", "db"), commands.PutResource(primitive("shop")))
+    cluster.configure(Delete("resource", "db"), PutResource(primitive("shop")))
     again = replace(order("b", node=N1, resource=ResourceId("shop")), definition="of both")
     return cluster, replace(again, **changes)
 
@@ -947,7 +948,7 @@ def test_what_only_resembles_a_removed_resource_does_not_wait_for_it(changes: di
 def test_a_unit_is_the_same_service_under_whatever_name_and_without_parameters() -> None:
     unit = AgentReference("systemd", None, "web")
     cluster = Cluster()
-    cluster.configure(commands.PutResource(primitive("shop")))
+    cluster.configure(PutResource(primitive("shop")))
     cluster.issue(replace(order("a"), definition="none", parameters={}, agent=unit))
     again = replace(order("b", node=N1, resource=ResourceId("shop")), definition="none", parameters={}, agent=unit)
     cluster.must_refuse(issue(again), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
@@ -957,13 +958,13 @@ def test_what_runs_under_its_own_name_already_is_another_service_than_a_removed_
     """Both were configured to run the same when the later one started. What has stopped since says nothing."""
     cluster = Cluster()
     clone = Clone(ResourceId("shops"), ResourceId("shop"))
-    cluster.configure(*(commands.PutResource(same(name)) for name in ("db", "shop")), commands.PutResource(clone))
+    cluster.configure(*(PutResource(same(name)) for name in ("db", "shop")), PutResource(clone))
     shop = replace(order("1", node=N3, resource=ResourceId("shop")), definition="of both")
     cluster.issue(replace(order("2"), definition="of both"))
     cluster.must(record(result("2")))
     cluster.issue(shop)
     cluster.must(record(replace(result("1"), resource=shop.resource), N3))
-    cluster.configure(commands.Delete("resource", "db"))
+    cluster.configure(Delete("resource", "db"))
     again = replace(shop, key=OrderKey("3"), node=N1, incarnation=life(N1))
     before = cluster.cib
     cluster.must(issue(again))
@@ -988,10 +989,10 @@ LEFT, RIGHT = ResourceId("left"), ResourceId("right")
 def exchanged() -> Cluster:
     """Return a cluster in which `right` is being started on n2 as what `left` is configured to run by now."""
     cluster = Cluster()
-    cluster.configure(commands.PutResource(same("left", "2")), commands.PutResource(same("right", "1")))
+    cluster.configure(PutResource(same("left", "2")), PutResource(same("right", "1")))
     cluster.issue(by("1", order("a", resource=RIGHT)))
     cluster.void("a")
-    cluster.configure(commands.PutResource(same("left", "1")), commands.PutResource(same("right", "2")))
+    cluster.configure(PutResource(same("left", "1")), PutResource(same("right", "2")))
     return cluster
 
 
@@ -1046,12 +1047,12 @@ def test_it_begins_neither_after_the_daemon_has_started_again_nor_after_a_clean_
 
 def test_what_may_have_been_reloaded_into_it_holds_it_back() -> None:
     cluster = Cluster()
-    cluster.configure(commands.PutResource(same("left", "1")), commands.PutResource(same("right", "2")))
+    cluster.configure(PutResource(same("left", "1")), PutResource(same("right", "2")))
     cluster.issue(by("2", order("a", resource=RIGHT)))
     cluster.must(of_right())
-    cluster.configure(commands.PutResource(same("left", "2")), commands.PutResource(same("right", "1")))
+    cluster.configure(PutResource(same("left", "2")), PutResource(same("right", "1")))
     cluster.issue(by("1", order("r", ActionName.RELOAD_AGENT, resource=RIGHT)))
-    cluster.configure(commands.PutResource(same("left", "1")), commands.PutResource(same("right", "2")))
+    cluster.configure(PutResource(same("left", "1")), PutResource(same("right", "2")))
     again = issue(by("1", order("b", node=N1, resource=LEFT)))
     cluster.must_refuse(again, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
     answer = replace(result("r", "reload-agent", call_id=2, exit_code=ExitCode.ERROR), resource=RIGHT)
@@ -1064,20 +1065,20 @@ def test_two_that_are_configured_alike_are_two_services() -> None:
     cluster = exchanged()
     again = issue(by("1", order("b", node=N1, resource=LEFT)))
     attributes = (*same("right", "2").parameters, AttributeSet("night", (("a", "1"),), 5, Rule("r")))
-    cluster.configure(commands.PutResource(replace(same("right"), parameters=attributes)))
+    cluster.configure(PutResource(replace(same("right"), parameters=attributes)))
     before = cluster.cib
     cluster.must(again)
     cluster.cib = before
-    cluster.configure(commands.PutResource(same("left", "3")))
+    cluster.configure(PutResource(same("left", "3")))
     cluster.must_refuse(again, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
 
 
 def test_what_runs_as_another_service_under_the_own_name_proves_nothing() -> None:
     cluster = Cluster()
-    cluster.configure(commands.PutResource(same("left", "2")), commands.PutResource(same("right", "1")))
+    cluster.configure(PutResource(same("left", "2")), PutResource(same("right", "1")))
     cluster.issue(by("2", order("l", node=N1, resource=LEFT)), by("1", order("a", resource=RIGHT)))
     cluster.must(record(replace(result("l"), resource=LEFT), N1))
-    cluster.configure(commands.PutResource(same("left", "1")), commands.PutResource(same("right", "2")))
+    cluster.configure(PutResource(same("left", "1")), PutResource(same("right", "2")))
     reload = issue(by("1", order("b", ActionName.RELOAD_AGENT, node=N1, resource=LEFT)))
     cluster.must_refuse(reload, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
 
@@ -1086,8 +1087,8 @@ def test_what_contains_a_resource_gives_it_parameters() -> None:
     cluster = exchanged()
     again = issue(by("1", order("b", node=N1, resource=LEFT)))
     cluster.configure(
-        commands.PutResource(primitive("right")),
-        commands.PutResource(Clone(ResourceId("rights"), RIGHT, parameters=same("rights").parameters)),
+        PutResource(primitive("right")),
+        PutResource(Clone(ResourceId("rights"), RIGHT, parameters=same("rights").parameters)),
     )
     cluster.must(again)
 
@@ -1095,7 +1096,7 @@ def test_what_contains_a_resource_gives_it_parameters() -> None:
 @pytest.mark.parametrize("unit", ["systemd:web", "service:web", "lsb:web", "systemd:web.service"])
 def test_a_unit_is_the_same_in_all_classes_of_units(unit: str) -> None:
     cluster = Cluster()
-    cluster.configure(commands.PutResource(primitive("shop")))
+    cluster.configure(PutResource(primitive("shop")))
     web = AgentReference("systemd", None, "web")
     cluster.issue(replace(order("a"), definition="none", parameters={}, agent=web))
     other = AgentReference.parse(unit)

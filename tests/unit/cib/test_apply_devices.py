@@ -8,6 +8,7 @@ from haclusterd.cib import commands
 from haclusterd.cib.apply import apply
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.commands import DeviceChange, SteerDevice
+from haclusterd.cib.edits import Delete, PutResource
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.devices import DeviceClaim, DeviceId, DeviceState, NodeDevices, claim_objection
 from haclusterd.model.fencing import FenceOutcome
@@ -270,10 +271,10 @@ def test_a_clean_up_and_a_forgotten_history_lose_no_claim(log: Log) -> None:
 
 
 def test_a_resource_under_another_name_waits_for_the_proof_of_the_older_one(log: Cluster) -> None:
-    log.configure(commands.PutResource(primitive("db")))
+    log.configure(PutResource(primitive("db")))
     log.must(issue(replace(wants("start", A), definition="d1")))
     ended(log, "start")
-    log.configure(commands.Delete("resource", "db"), commands.PutResource(primitive("sql")))
+    log.configure(Delete("resource", "db"), PutResource(primitive("sql")))
     renamed = issue(replace(wants("sql", A, resource=ResourceId("sql")), definition="d1"))
     log.must_refuse(renamed, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
     log.must(issue(replace(order("stop", ActionName.STOP), definition="d1")))

@@ -5,6 +5,7 @@ import pytest
 from haclusterd.cib import commands
 from haclusterd.cib.activity import possibly_active
 from haclusterd.cib.changes import RefusalCode
+from haclusterd.cib.edits import PutResource, PutSets
 from haclusterd.model.activity import history_says_active, migrating_to_or_from, possibly_promoted
 from haclusterd.model.configuration import AttributeSet, Clone
 from haclusterd.model.fencing import FenceOutcome
@@ -280,7 +281,7 @@ def test_nothing_migrates_to_where_it_may_be_or_to_a_node_that_is_not_there(log:
 def _cloned(log: Log) -> None:
     """Let what was one service become a clone, of which three copies may run."""
     clone = Clone(ResourceId("dbs"), DB, meta=(AttributeSet("dbs-meta", (("clone-max", "3"),)),))
-    edits = commands.PutResource(primitive("db")), commands.PutResource(clone)
+    edits = PutResource(primitive("db")), PutResource(clone)
     log.must(commands.ChangeConfiguration(log.cib.version.epoch, edits, "test", ""))
 
 
@@ -313,7 +314,7 @@ def test_a_migration_is_not_received_from_a_lost_node(log: Log) -> None:
 
 def test_without_fencing_nobody_waits_for_a_lost_source(log: Log) -> None:
     pairs = (AttributeSet("options", (("fencing-enabled", "false"),)),)
-    edit = commands.PutSets("properties", pairs)
+    edit = PutSets("properties", pairs)
     log.must(commands.ChangeConfiguration(log.cib.version.epoch, (edit,), "test", ""))
     log.must(issue(send()))
     log.must(lose())
@@ -352,7 +353,7 @@ def test_an_unknown_demote_leaves_a_promoted_instance_possible(log: Log) -> None
 def _unique(log: Log, promoted_max: int) -> commands.ChangeConfiguration:
     pairs = (("globally-unique", "true"), ("promotable", "true"), ("promoted-max", str(promoted_max)))
     clone = Clone(ResourceId("dbs"), DB, meta=(AttributeSet("dbs-meta", (*pairs, ("clone-node-max", "2"))),))
-    edits = commands.PutResource(primitive("db")), commands.PutResource(clone)
+    edits = PutResource(primitive("db")), PutResource(clone)
     return commands.ChangeConfiguration(log.cib.version.epoch, edits, "test", "")
 
 
@@ -424,7 +425,7 @@ def test_a_plan_of_before_starts_nothing_that_a_change_has_taken_away(
     """Seed 1016: the stop of `vm` ends right behind the change, and the starts of its instances are ordered."""
     pairs = (("globally-unique", str(is_unique).lower()), ("clone-max", "2"))
     clone = Clone(ResourceId("dbs"), DB, meta=(AttributeSet("dbs-meta", pairs),))
-    edits = commands.PutResource(primitive("db")), commands.PutResource(clone)
+    edits = PutResource(primitive("db")), PutResource(clone)
     log.must(commands.ChangeConfiguration(log.cib.version.epoch, edits, "test", ""))
     log.must(record(result("start", "stop", call_id=9)))
     strange = replace(order("strange", node=N3), resource=ResourceId(refused))
@@ -438,12 +439,12 @@ def test_an_instance_does_not_start_while_others_that_are_to_stop_are_as_many_as
     clone = Clone(ResourceId("dbs"), DB, meta=(AttributeSet("dbs-meta", (("globally-unique", "true"),)),))
     limits = AttributeSet("limits", (("clone-max", "2"),)), AttributeSet("limits", (("clone-max", "1"),))
     log = Cluster()
-    log.configure(commands.PutResource(primitive("db")), commands.PutResource(clone))
-    log.configure(commands.PutSets("resource_defaults", limits[:1]))
+    log.configure(PutResource(primitive("db")), PutResource(clone))
+    log.configure(PutSets("resource_defaults", limits[:1]))
     surplus, wanted = ResourceId("db:1"), ResourceId("db:0")
     log.must(issue(order("a", node=N2, resource=surplus)))
     log.must(record(replace(result("a"), resource=surplus)))
-    log.configure(commands.PutSets("resource_defaults", limits[1:]))
+    log.configure(PutSets("resource_defaults", limits[1:]))
     if state == "lost":
         log.lose(N2)
     refusal = log.must_refuse(issue(order("b", node=N3, resource=wanted)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)

@@ -13,6 +13,7 @@ from haclusterd.cib.commands import (
     RecoveryOutcome,
     SteerDevice,
 )
+from haclusterd.cib.edits import PutAlert
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import Alert
 from haclusterd.model.device_recovery import RETURN_MS_MIN, objection_to_recovery, return_after_ms, wanted_rung
@@ -331,7 +332,7 @@ def test_another_node_has_nothing_to_do_with_it(log: Cluster) -> None:
 
 def test_people_are_called_for_a_device_that_was_not_helped_and_for_a_storm_once(log: Cluster) -> None:
     having(log, gpu_recovery_reset="auto", gpu_storm_devices="2")
-    log.configure(commands.PutAlert(Alert("mail", "/usr/bin/mail")))
+    log.configure(PutAlert(Alert("mail", "/usr/bin/mail")))
     log.must(begin())
     log.must(says(RecoveryOutcome.FAILED))
     log.must(publish(bad(), bad(B)))

@@ -4,6 +4,7 @@ import pytest
 
 from haclusterd.cib import commands
 from haclusterd.cib.changes import RefusalCode
+from haclusterd.cib.edits import PutSets
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome
@@ -16,9 +17,9 @@ DEVICE = Watchdog(10_000, "/dev/watchdog", "iTCO_wdt")
 SLOWER = Watchdog(60_000, "/dev/watchdog", "iTCO_wdt")
 
 
-def properties(**values: str) -> commands.PutSets:
+def properties(**values: str) -> PutSets:
     pairs = tuple((name.replace("_", "-"), value) for name, value in values.items())
-    return commands.PutSets("properties", (AttributeSet("cib-bootstrap-options", pairs),))
+    return PutSets("properties", (AttributeSet("cib-bootstrap-options", pairs),))
 
 
 def change(cluster: Cluster, round_trip_ms: int = 0, **values: str) -> commands.ChangeConfiguration:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from haclusterd.cib import commands
+from haclusterd.cib.edits import PutResource, PutSets
 from haclusterd.machines.executing.acting_alone import described
 from haclusterd.model.configuration import AttributeSet, Clone, Group
 from haclusterd.model.ids import ResourceId
@@ -16,7 +16,7 @@ from tests.unit.situations import DB, WEB, order, primitive
 
 OLD, NEW = {"pidfile": "old"}, {"pidfile": "new"}
 PROMOTABLE = Clone(ResourceId("dbs"), DB, meta=(AttributeSet("dbs-meta", (("promotable", "true"),)),))
-DEMOTES = commands.PutSets("properties", (AttributeSet("cib-bootstrap-options", (("no-quorum-policy", "demote"),)),))
+DEMOTES = PutSets("properties", (AttributeSet("cib-bootstrap-options", (("no-quorum-policy", "demote"),)),))
 
 
 @pytest.fixture
@@ -75,9 +75,9 @@ def test_a_monitor_that_does_not_find_it_in_one_way_does_not_say_that_it_has_die
     """What has to stop after it is unmanaged with it, as long as that may run."""
     unmanaged = replace(primitive("db"), meta=(AttributeSet("db-meta", (("is-managed", "false"),)),))
     node.cluster.configure(
-        commands.PutResource(unmanaged),
-        commands.PutResource(primitive("web")),
-        commands.PutResource(Group(ResourceId("g"), (WEB, DB))),
+        PutResource(unmanaged),
+        PutResource(primitive("web")),
+        PutResource(Group(ResourceId("g"), (WEB, DB))),
     )
     start(node, WEB)
     reload_in_doubt(node)
@@ -90,7 +90,7 @@ def test_a_monitor_that_does_not_find_it_in_one_way_does_not_say_that_it_has_die
 
 
 def test_it_is_not_kept_unpromoted_since_a_demotion_may_have_missed_it(node: Node) -> None:
-    node.cluster.configure(commands.PutResource(primitive("db")), commands.PutResource(PROMOTABLE), DEMOTES)
+    node.cluster.configure(PutResource(primitive("db")), PutResource(PROMOTABLE), DEMOTES)
     reload_in_doubt(node, ResourceId("db"))
     node.lose_lease()
     for _ in range(3):

@@ -7,6 +7,7 @@ import pytest
 from haclusterd.cib import commands
 from haclusterd.cib.changes import Refusal, RefusalCode
 from haclusterd.cib.codec import encode_envelope
+from haclusterd.cib.edits import Delete, PutResource, PutSets
 from haclusterd.machines.controller import OUTDATED_PAUSE_MS, REFUSED_PAUSE_MS
 from haclusterd.machines.effects import Effect, Note, TransferLeadership
 from haclusterd.machines.repeats import FREE_REPEATS
@@ -136,7 +137,7 @@ def test_a_transition_whose_plan_took_long_is_given_up_later() -> None:
 def test_events_that_follow_each_other_are_planned_for_together() -> None:
     dc = Dc()
     delayed = AttributeSet("cib-bootstrap-options", (("transition-delay", "5s"),))
-    dc.cluster.configure(commands.PutSets("properties", (delayed,)))
+    dc.cluster.configure(PutSets("properties", (delayed,)))
     dc.now += 5000
     dc.step()
     before = len(dc.planned)
@@ -157,7 +158,7 @@ def test_events_that_follow_each_other_are_planned_for_together() -> None:
 def test_events_that_never_cease_are_planned_for_after_the_delay() -> None:
     dc = Dc()
     delayed = AttributeSet("cib-bootstrap-options", (("transition-delay", "5s"),))
-    dc.cluster.configure(commands.PutSets("properties", (delayed,)))
+    dc.cluster.configure(PutSets("properties", (delayed,)))
     dc.now += 5000
     dc.step()
     before = len(dc.planned)
@@ -721,7 +722,7 @@ def test_it_hands_over_to_one_that_answers_or_did_so_last() -> None:
 def with_a_failed_start() -> Dc:
     """Return a DC of a cluster in which db could not be started on n2, and is being stopped there."""
     dc = Dc()
-    dc.cluster.configure(commands.PutResource(primitive(DB)))
+    dc.cluster.configure(PutResource(primitive(DB)))
     dc.step()
     dc.cluster.must(issue(order("failed")))
     dc.cluster.must(record(result("failed", exit_code=ExitCode.ERROR)))
@@ -734,7 +735,7 @@ STOPPED = record(result("stop", operation=ActionName.STOP))
 
 def test_failures_of_what_is_configured_no_longer_are_forgotten_once_it_is_at_rest() -> None:
     dc = with_a_failed_start()
-    removal = commands.ChangeConfiguration(dc.cluster.cib.version.epoch, (commands.Delete("resource", DB),), "test", "")
+    removal = commands.ChangeConfiguration(dc.cluster.cib.version.epoch, (Delete("resource", DB),), "test", "")
     assert commands_of(dc.change(removal)) == [], "it may be active"
     assert commands_of(dc.change(STOPPED)) == [commands.ForgetHistory(N2, DB)]
     assert commands_of(dc.change(commands.ForgetHistory(N2, DB))) == []
@@ -775,7 +776,7 @@ def test_a_more_important_node_is_fenced_later_by_what_the_plan_says() -> None:
     dc.plan = Plan(TransitionGraph({1: fence}), {})
     delay = AttributeSet("cib-bootstrap-options", (("priority-fencing-delay", "7s"),))
     dc.cluster.configure(
-        commands.PutResource(primitive("power", "stonith:fence_test")), commands.PutSets("properties", (delay,))
+        PutResource(primitive("power", "stonith:fence_test")), PutSets("properties", (delay,))
     )
     dc.step()
     dc.cluster.lose(N2)
@@ -788,7 +789,7 @@ def test_a_scheduler_that_fails_delays_no_fencing() -> None:
     dc = Dc()
     delay = AttributeSet("cib-bootstrap-options", (("priority-fencing-delay", "7s"),))
     dc.cluster.configure(
-        commands.PutResource(primitive("power", "stonith:fence_test")), commands.PutSets("properties", (delay,))
+        PutResource(primitive("power", "stonith:fence_test")), PutSets("properties", (delay,))
     )
     dc.plan = "the worker has died"
     dc.step()
@@ -801,7 +802,7 @@ def test_a_plan_that_is_made_for_its_delays_while_orders_are_on_their_way_is_not
     dc = Dc()
     delay = AttributeSet("cib-bootstrap-options", (("priority-fencing-delay", "7s"),))
     dc.cluster.configure(
-        commands.PutResource(primitive("power", "stonith:fence_test")), commands.PutSets("properties", (delay,))
+        PutResource(primitive("power", "stonith:fence_test")), PutSets("properties", (delay,))
     )
     dc.plan = starting(N2)
     [starts] = commands_of(dc.step())
@@ -817,7 +818,7 @@ def test_a_plan_that_is_made_for_its_delays_while_orders_are_on_their_way_is_not
 
 def test_a_restart_that_takes_longer_than_its_limit_is_ended_by_the_dc() -> None:
     dc = Dc()
-    dc.cluster.configure(commands.PutResource(primitive("db")))
+    dc.cluster.configure(PutResource(primitive("db")))
     dc.cluster.issue(order("a"))
     dc.change(commands.RestartResource(DB, limit_ms=5000, author="root@n1"))
     assert dc.controller.deadline() <= dc.now + 5000
@@ -836,7 +837,7 @@ def test_nobody_is_fenced_before_the_rules_of_the_newest_configuration_are_judge
     early = Rule("early-rule", conditions=(DateExpression("lt", end="2099-01-01"),))
     without = AttributeSet("early", (("fencing-enabled", "false"),), rule=early)
     dc.cluster.configure(
-        commands.PutResource(primitive("power", "stonith:fence_test")), commands.PutSets("properties", (without,))
+        PutResource(primitive("power", "stonith:fence_test")), PutSets("properties", (without,))
     )
     dc.cluster.lose(N2)
     proposed = commands_of(dc.step())

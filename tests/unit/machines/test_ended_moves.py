@@ -1,6 +1,6 @@
 """Moves and bans with a lifetime: once it is over the DC takes their constraints away, and nothing else."""
 
-from haclusterd.cib import commands
+from haclusterd.cib.edits import PutConstraint, PutSets
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.rule_judge import LOOK_MS, EndedMoves
 from haclusterd.model.configuration import Location
@@ -32,7 +32,7 @@ def test_what_has_ended_goes_and_what_has_not_stays() -> None:
     cluster, watch = Cluster(), EndedMoves(TERM)
     own = lasting(Location(ConstraintId("own"), DB, N2, 5), NOON)
     later = ban(WallTime(NOON + 1000), "cli-prefer-db")
-    cluster.configure(*(commands.PutConstraint(each) for each in (ban(NOON), later, ban(None, "cli-ban-x"), own)))
+    cluster.configure(*(PutConstraint(each) for each in (ban(NOON), later, ban(None, "cli-ban-x"), own)))
     assert cluster.take(watch.step(cluster.cib, at(NOON - 300, now=5))) == []
     assert watch.deadline() == Instant(305)
     assert len(cluster.take(watch.step(cluster.cib, at(NOON, now=305)))) == 1
@@ -43,10 +43,10 @@ def test_what_has_ended_goes_and_what_has_not_stays() -> None:
 
 def test_a_refused_proposal_is_made_again_over_the_new_version() -> None:
     cluster, watch = Cluster(), EndedMoves(TERM)
-    cluster.configure(commands.PutConstraint(ban(NOON)))
+    cluster.configure(PutConstraint(ban(NOON)))
     [late] = watch.step(cluster.cib, at(NOON))
-    cluster.configure(commands.PutSets("properties", ()))
-    cluster.configure(commands.PutConstraint(ban(None, "cli-ban-other")))
+    cluster.configure(PutSets("properties", ()))
+    cluster.configure(PutConstraint(ban(None, "cli-ban-other")))
     cluster.take([late])
     assert ends(cluster.cib.configuration)
     cluster.take(watch.step(cluster.cib, at(NOON)))
@@ -57,6 +57,6 @@ def test_nothing_is_looked_at_where_nothing_ends_and_a_clock_may_be_set() -> Non
     cluster, watch = Cluster(), EndedMoves(TERM)
     assert watch.step(cluster.cib, at(NOON)) == ()
     assert watch.deadline() == NEVER
-    cluster.configure(commands.PutConstraint(ban(WallTime(NOON + 10 * LOOK_MS))))
+    cluster.configure(PutConstraint(ban(WallTime(NOON + 10 * LOOK_MS))))
     watch.step(cluster.cib, at(NOON, now=7))
     assert watch.deadline() == Instant(7 + LOOK_MS)

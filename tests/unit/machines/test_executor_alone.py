@@ -3,6 +3,7 @@
 import pytest
 
 from haclusterd.cib import commands
+from haclusterd.cib.edits import PutConstraint, PutResource, PutSets
 from haclusterd.machines.effects import Condemn
 from haclusterd.machines.executing.executor import UNKILLABLE_MS, ExecutorMachine
 from haclusterd.model.agent_calls import AdoptedAction
@@ -110,8 +111,8 @@ def test_what_is_being_probed_is_stopped_at_the_end_of_the_lease(node: Node) -> 
 
 def test_own_stops_follow_the_constraints_in_reverse(node: Node) -> None:
     node.cluster.configure(
-        *(commands.PutResource(primitive(name)) for name in ("db", "web")),
-        commands.PutResource(Group(ResourceId("g"), (DB, WEB))),
+        *(PutResource(primitive(name)) for name in ("db", "web")),
+        PutResource(Group(ResourceId("g"), (DB, WEB))),
     )
     start(node)
     start(node, WEB)
@@ -127,7 +128,7 @@ def managed(name: str, value: str) -> Primitive:
 
 
 def test_what_is_unmanaged_is_not_stopped_and_the_node_is_not_empty(node: Node) -> None:
-    node.cluster.configure(*(commands.PutResource(each) for each in (managed("db", "false"), primitive("web"))))
+    node.cluster.configure(*(PutResource(each) for each in (managed("db", "false"), primitive("web"))))
     start(node)
     start(node, WEB)
     node.lose_lease()
@@ -139,8 +140,8 @@ def test_what_is_unmanaged_is_not_stopped_and_the_node_is_not_empty(node: Node) 
 
 def test_in_maintenance_mode_nothing_is_stopped_and_nothing_is_killed(node: Node) -> None:
     node.cluster.configure(
-        commands.PutResource(primitive("db")),
-        commands.PutSets("properties", (AttributeSet("cib-bootstrap-options", (("maintenance-mode", "true"),)),)),
+        PutResource(primitive("db")),
+        PutSets("properties", (AttributeSet("cib-bootstrap-options", (("maintenance-mode", "true"),)),)),
     )
     start(node)
     node.cluster.issue(order("a", resource=WEB))
@@ -154,8 +155,8 @@ def test_in_maintenance_mode_nothing_is_stopped_and_nothing_is_killed(node: Node
 def in_a_group(node: Node, **managed_by: str) -> None:
     """Have db and web run, web after db; of each, whether it is managed."""
     node.cluster.configure(
-        *(commands.PutResource(managed(name, value)) for name, value in managed_by.items()),
-        commands.PutResource(Group(ResourceId("g"), (DB, WEB))),
+        *(PutResource(managed(name, value)) for name, value in managed_by.items()),
+        PutResource(Group(ResourceId("g"), (DB, WEB))),
     )
     start(node)
     start(node, WEB)
@@ -204,10 +205,10 @@ def test_what_must_stop_after_something_unmanaged_that_has_died_is_stopped(node:
 def test_one_that_has_died_does_not_free_what_another_one_holds(node: Node) -> None:
     ip, app = ResourceId("ip"), ResourceId("app")
     node.cluster.configure(
-        *(commands.PutResource(primitive(name)) for name in ("ip", "db")),
-        *(commands.PutResource(managed(name, "false")) for name in ("web", "app")),
-        commands.PutResource(Group(ResourceId("g"), (ip, DB, WEB))),
-        commands.PutConstraint(Ordering("o", ip, app)),
+        *(PutResource(primitive(name)) for name in ("ip", "db")),
+        *(PutResource(managed(name, "false")) for name in ("web", "app")),
+        PutResource(Group(ResourceId("g"), (ip, DB, WEB))),
+        PutConstraint(Ordering("o", ip, app)),
     )
     for name in (ip, DB, WEB, app):
         start(node, name)
@@ -236,14 +237,14 @@ def test_what_was_looked_at_when_the_node_is_recorded_as_fenced_is_stopped(node:
 
 def test_what_becomes_unmanaged_while_another_stops_is_left_alone(node: Node) -> None:
     node.cluster.configure(
-        *(commands.PutResource(primitive(name)) for name in ("ip", "db", "web")),
-        commands.PutResource(Group(ResourceId("g"), (ResourceId("ip"), DB, WEB))),
+        *(PutResource(primitive(name)) for name in ("ip", "db", "web")),
+        PutResource(Group(ResourceId("g"), (ResourceId("ip"), DB, WEB))),
     )
     for name in (ResourceId("ip"), DB, WEB):
         start(node, name)
     node.lose_lease()
     assert node.begun()[3:] == [("web", "stop")]
-    node.cluster.configure(commands.PutResource(managed("db", "false")))
+    node.cluster.configure(PutResource(managed("db", "false")))
     node.see()
     node.finish(node.calls[-1].key)
     assert node.begun()[3:] == [("web", "stop")], "neither db, nor ip, which stops after it"
@@ -252,10 +253,10 @@ def test_what_becomes_unmanaged_while_another_stops_is_left_alone(node: Node) ->
 
 
 def test_what_is_managed_again_before_the_lease_is_back_is_not_stopped_for_that(node: Node) -> None:
-    node.cluster.configure(commands.PutResource(managed("db", "false")))
+    node.cluster.configure(PutResource(managed("db", "false")))
     start(node)
     node.lose_lease()
-    node.cluster.configure(commands.PutResource(managed("db", "true")))
+    node.cluster.configure(PutResource(managed("db", "true")))
     node.see()
     assert node.begun()[1:] == []
     assert not node.is_empty()
@@ -263,7 +264,7 @@ def test_what_is_managed_again_before_the_lease_is_back_is_not_stopped_for_that(
 
 def test_a_node_that_is_recorded_as_fenced_stops_what_is_unmanaged_too(node: Node) -> None:
     """By the record nothing runs here: what is managed again starts on another node at once."""
-    node.cluster.configure(commands.PutResource(managed("db", "false")))
+    node.cluster.configure(PutResource(managed("db", "false")))
     start(node)
     node.cluster.lose(N2)
     node.cluster.must(commands.Fenced(N2, life(N2), None, FenceOutcome.CONFIRMED, "it is down"))
@@ -278,7 +279,7 @@ def fenced(node: Node) -> None:
 def test_what_was_left_alone_is_stopped_when_the_node_is_recorded_as_fenced_later(node: Node) -> None:
     members = [managed("db", "true"), managed("web", "false")]
     node.cluster.configure(
-        *(commands.PutResource(each) for each in members), commands.PutResource(Group(ResourceId("g"), (DB, WEB)))
+        *(PutResource(each) for each in members), PutResource(Group(ResourceId("g"), (DB, WEB)))
     )
     start(node)
     start(node, WEB)
@@ -299,7 +300,7 @@ def test_what_was_left_alone_is_stopped_when_the_node_is_recorded_as_fenced_late
 
 
 def test_a_start_of_something_unmanaged_is_killed_when_the_node_is_recorded_as_fenced(node: Node) -> None:
-    node.cluster.configure(commands.PutResource(managed("db", "false")))
+    node.cluster.configure(PutResource(managed("db", "false")))
     node.cluster.issue(order("a"))
     node.see()
     node.lose_lease()
@@ -315,7 +316,7 @@ def test_a_start_of_something_unmanaged_is_killed_when_the_node_is_recorded_as_f
 @pytest.mark.parametrize("is_disproved", [False, True])
 def test_the_next_life_stops_what_the_one_before_has_left_alone(node: Node, is_disproved: bool) -> None:
     """The record came after the life that left it alone; disproved at once, it may never be seen by itself."""
-    node.cluster.configure(*(commands.PutResource(each) for each in (managed("db", "false"), primitive("web"))))
+    node.cluster.configure(*(PutResource(each) for each in (managed("db", "false"), primitive("web"))))
     start(node)
     start(node, WEB)
     node.lose_lease()
@@ -333,7 +334,7 @@ def test_the_next_life_stops_what_the_one_before_has_left_alone(node: Node, is_d
 def test_a_node_that_runs_on_without_a_lease_stops_when_it_is_recorded_as_fenced(node: Node) -> None:
     """With `no-quorum-policy=freeze`, and though the record was disproved before the node saw it."""
     policy = AttributeSet("cib-bootstrap-options", (("no-quorum-policy", "freeze"),))
-    node.cluster.configure(commands.PutResource(primitive("db")), commands.PutSets("properties", (policy,)))
+    node.cluster.configure(PutResource(primitive("db")), PutSets("properties", (policy,)))
     start(node)
     node.lose_lease()
     node.cluster.lose(N2)
@@ -349,8 +350,8 @@ def test_an_unpromoted_instance_that_runs_on_is_stopped_when_the_node_is_recorde
     policy = AttributeSet("cib-bootstrap-options", (("no-quorum-policy", "demote"),))
     promotable = Clone(ResourceId("clone"), DB, meta=(AttributeSet("meta", (("promotable", "true"),)),))
     node.cluster.configure(
-        *(commands.PutResource(each) for each in (primitive("db"), promotable)),
-        commands.PutSets("properties", (policy,)),
+        *(PutResource(each) for each in (primitive("db"), promotable)),
+        PutSets("properties", (policy,)),
     )
     start(node, ResourceId("db"))
     node.lose_lease()
@@ -366,18 +367,18 @@ def test_what_can_be_promoted_no_more_is_not_kept_by_no_quorum_policy_demote(nod
     policy = AttributeSet("cib-bootstrap-options", (("no-quorum-policy", "demote"),))
     clone = Clone(ResourceId("clone"), DB, meta=(AttributeSet("meta", (("promotable", "true"),)),))
     node.cluster.configure(
-        *(commands.PutResource(each) for each in (primitive("db"), clone)), commands.PutSets("properties", (policy,))
+        *(PutResource(each) for each in (primitive("db"), clone)), PutSets("properties", (policy,))
     )
     start(node, ResourceId("db"))
     node.lose_lease()
     assert node.begun()[1:] == []
-    node.cluster.configure(commands.PutResource(replace(clone, meta=())))
+    node.cluster.configure(PutResource(replace(clone, meta=())))
     node.see()
     assert node.begun()[1:] == [("db", "stop")]
 
 
 def test_a_leaver_that_gives_up_leaves_alone_what_is_unmanaged(node: Node) -> None:
-    node.cluster.configure(commands.PutResource(managed("db", "false")))
+    node.cluster.configure(PutResource(managed("db", "false")))
     start(node)
     node.perform(node.executor.give_up("no quorum", node.moment()))
     assert node.begun() == [("db", "start")]
@@ -385,7 +386,7 @@ def test_a_leaver_that_gives_up_leaves_alone_what_is_unmanaged(node: Node) -> No
 
 def test_own_stops_take_the_time_that_is_configured(node: Node) -> None:
     stop = Operation("db-stop", "stop", timeout_ms=77_000)
-    node.cluster.configure(commands.PutResource(replace(primitive("db"), operations=(stop,))))
+    node.cluster.configure(PutResource(replace(primitive("db"), operations=(stop,))))
     start(node)
     node.lose_lease()
     assert node.calls[-1].timeout_ms == 77_000
@@ -414,8 +415,8 @@ def test_own_stops_take_the_time_of_meta_attributes_and_defaults(
 ) -> None:
     stop = Operation("db-stop", "stop", meta=own)
     node.cluster.configure(
-        commands.PutResource(replace(primitive("db"), operations=(stop,))),
-        commands.PutSets("operation_defaults", defaults),
+        PutResource(replace(primitive("db"), operations=(stop,))),
+        PutSets("operation_defaults", defaults),
     )
     start(node)
     node.lose_lease()
@@ -692,7 +693,7 @@ def with_watchdog(node: Node, reaction: str) -> None:
     """Give n2 a watchdog, and say what a node does that finds itself lost (`fence-reaction`)."""
     node.cluster.must(commands.PublishWatchdog(N2, life(N2), Watchdog(10_000, "/dev/watchdog")))
     wanted = AttributeSet("cib-bootstrap-options", (("fence-reaction", reaction),))
-    node.cluster.configure(commands.PutSets("properties", (wanted,)))
+    node.cluster.configure(PutSets("properties", (wanted,)))
     node.see()
 
 
@@ -722,7 +723,7 @@ def test_a_daemon_that_begins_again_in_a_boot_whose_death_is_recorded_waits_for_
 
 def test_what_ends_on_a_node_that_is_lost_and_runs_on_is_not_reported(node: Node) -> None:
     policy = AttributeSet("cib-bootstrap-options", (("no-quorum-policy", "freeze"),))
-    node.cluster.configure(commands.PutSets("properties", (policy,)))
+    node.cluster.configure(PutSets("properties", (policy,)))
     node.cluster.issue(order("a"))
     node.see()
     node.cluster.lose(N2)

@@ -3,6 +3,7 @@
 import pytest
 
 from haclusterd.cib import commands
+from haclusterd.cib.edits import PutResource
 from haclusterd.machines.fence_choice import executor_of
 from haclusterd.machines.fencing_director import FencingDirector, Wanted
 from haclusterd.model.fencing import FenceAction, FenceOutcome, FencingRecord
@@ -21,7 +22,7 @@ STARTED, FAILED = ExitCode.OK, ExitCode.ERROR
 def cluster_with(started: dict[NodeName, ExitCode]) -> Cluster:
     """Return a cluster in which the device was started on some nodes, with these results; n2 is lost."""
     cluster = Cluster()
-    cluster.configure(commands.PutResource(primitive("power", "stonith:fence_test")))
+    cluster.configure(PutResource(primitive("power", "stonith:fence_test")))
     for number, (node, code) in enumerate(started.items()):
         start = replace(order(f"s{number}", node=node, resource=POWER), agent=AgentReference.parse("stonith:fence_x"))
         cluster.issue(start)

@@ -7,6 +7,7 @@ import pytest
 from haclusterd.cib import commands
 from haclusterd.cib.codec import encode_envelope
 from haclusterd.cib.commands import Envelope
+from haclusterd.cib.edits import Delete, PutResource, PutTemplate
 from haclusterd.machines.effects import CallFenceAgent, Effect
 from haclusterd.machines.fencer import FencerMachine, delay_ms, fence_parameters, host_map
 from haclusterd.model.agent_calls import FenceCall, FenceCallResult
@@ -46,7 +47,7 @@ class Executor:
         self.cluster = Cluster()
         self.others = tuple(map(ResourceId, others))
         for name in ("power", *others):
-            self.cluster.configure(commands.PutResource(primitive(name, agent, parameters)))
+            self.cluster.configure(PutResource(primitive(name, agent, parameters)))
         self.cluster.lose(N2)
         self.fencer = FencerMachine(N1, life(N1))
         self.now = 1000
@@ -163,7 +164,7 @@ def test_without_a_lease_nobody_is_shot(parameters: dict[str, str]) -> None:
 
 def test_a_device_that_is_not_configured_fails_at_once() -> None:
     executor = Executor()
-    executor.cluster.configure(commands.Delete("resource", "power"))
+    executor.cluster.configure(Delete("resource", "power"))
     assert executor.ordered() == [FenceOutcome.FAILED]
 
 
@@ -277,7 +278,7 @@ def test_devices_that_let_nodes_in_are_not_asked_for_it_by_a_fencing() -> None:
     provides = (AttributeSet("provides", (("provides", "unfencing"),)),)
     for name in ("power", "san2"):
         device = replace(primitive(name, "stonith:fence_test", None), meta=provides)
-        executor.cluster.configure(commands.PutResource(device))
+        executor.cluster.configure(PutResource(device))
     executor.ordered()
     assert executor.ended(0) == []
     assert executor.ended(0) == [FenceOutcome.FENCED]
@@ -288,9 +289,9 @@ def test_nor_when_they_are_configured_otherwise_before_the_order_is_seen() -> No
     executor = Executor(others=("san2",))
     provides = (AttributeSet("provides", (("provides", "unfencing"),)),)
     plain = primitive("san2", "stonith:fence_test", None)
-    executor.cluster.configure(commands.PutResource(replace(plain, meta=provides)))
+    executor.cluster.configure(PutResource(replace(plain, meta=provides)))
     executor.cluster.must(commands.IssueFence(executor.order()))
-    executor.cluster.configure(commands.PutResource(plain))
+    executor.cluster.configure(PutResource(plain))
     executor.take(executor.fencer.cib_changed(executor.cluster.cib, moment(executor.now)))
     executor.ended(0)
     executor.ended(0)
@@ -303,7 +304,7 @@ def test_nor_when_they_are_configured_so_only_after_the_order_was_given() -> Non
     executor.cluster.must(commands.IssueFence(executor.order()))
     provides = (AttributeSet("provides", (("provides", "unfencing"),)),)
     executor.cluster.configure(
-        commands.PutResource(replace(primitive("san2", "stonith:fence_test", None), meta=provides))
+        PutResource(replace(primitive("san2", "stonith:fence_test", None), meta=provides))
     )
     executor.take(executor.fencer.cib_changed(executor.cluster.cib, moment(executor.now)))
     executor.ended(0)
@@ -471,8 +472,8 @@ def test_a_device_made_from_a_template_is_called_with_its_words() -> None:
     executor = Executor({"port": "7"})
     parameters = AttributeSet("t-params", (("ip", "10.0.0.9"), ("port", "1")))
     agent = AgentReference("stonith", None, "fence_test")
-    executor.cluster.configure(commands.PutTemplate(Template(ResourceId("t"), agent, (parameters,))))
+    executor.cluster.configure(PutTemplate(Template(ResourceId("t"), agent, (parameters,))))
     power = replace(primitive("power", "stonith:fence_test", {"port": "7"}), template=ResourceId("t"))
-    executor.cluster.configure(commands.PutResource(power))
+    executor.cluster.configure(PutResource(power))
     executor.ordered()
     assert {**executor.calls[-1].parameters, "ip": "10.0.0.9", "port": "7"} == executor.calls[-1].parameters

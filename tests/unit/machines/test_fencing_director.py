@@ -6,6 +6,7 @@ import pytest
 
 from haclusterd.cib import commands
 from haclusterd.cib.apply_fencing import REMEMBERED_FAILURES
+from haclusterd.cib.edits import Delete, Edit, PutConstraint, PutResource, PutSets
 from haclusterd.machines.effects import Effect, Note, Propose
 from haclusterd.machines.fencing_director import FencingDirector
 from haclusterd.machines.moment import Moment
@@ -72,7 +73,7 @@ class Dc:
     def __init__(self, *devices: str) -> None:
         self.cluster = Cluster()
         for name in devices or ("power", "backup"):
-            self.cluster.configure(commands.PutResource(primitive(name, "stonith:fence_test")))
+            self.cluster.configure(PutResource(primitive(name, "stonith:fence_test")))
         self.cluster.lose(N2)
         self.director = FencingDirector(N1, TERM, TIMING)
         self.now = NOW
@@ -119,7 +120,7 @@ def test_a_lost_node_is_fenced_by_the_dc_with_its_first_device() -> None:
 def test_a_node_without_a_device_is_not_fenced_and_that_is_reported_once() -> None:
     dc = Dc()
     for name in ("power", "backup"):
-        dc.cluster.configure(commands.Delete("resource", name))
+        dc.cluster.configure(Delete("resource", name))
     effects = dc.step()
     assert [effect.text for effect in effects if isinstance(effect, Note)] == [
         "n2: no usable fencing device: nothing of it is recovered"
@@ -134,7 +135,7 @@ def targets(dc: Dc) -> list[NodeName]:
 @pytest.mark.parametrize(("value", "expected"), [("true", [N2, N3]), ("false", [N2])])
 def test_several_nodes_are_fenced_at_once_when_that_is_wanted(value: str, expected: list[NodeName]) -> None:
     dc = Dc()
-    dc.cluster.configure(commands.PutSets("properties", (AttributeSet("p", (("concurrent-fencing", value),)),)))
+    dc.cluster.configure(PutSets("properties", (AttributeSet("p", (("concurrent-fencing", value),)),)))
     dc.cluster.lose(N3)
     dc.step()
     assert sorted(targets(dc)) == expected
@@ -144,7 +145,7 @@ def test_several_nodes_are_fenced_at_once_when_that_is_wanted(value: str, expect
 
 def test_a_node_that_cannot_be_fenced_does_not_hold_up_the_others() -> None:
     dc = Dc()
-    dc.cluster.configure(commands.PutSets("properties", (AttributeSet("p", (("concurrent-fencing", "false"),)),)))
+    dc.cluster.configure(PutSets("properties", (AttributeSet("p", (("concurrent-fencing", "false"),)),)))
     dc.cluster.lose(N3)
     dc.step()
     dc.agent_ended(FenceOutcome.FAILED)
@@ -155,7 +156,7 @@ def test_a_node_that_cannot_be_fenced_does_not_hold_up_the_others() -> None:
 def test_where_fencing_is_disabled_nobody_is_fenced() -> None:
     dc = Dc()
     disabled = AttributeSet("cib-bootstrap-options", (("fencing-enabled", "false"),))
-    dc.cluster.configure(commands.PutSets("properties", (disabled,)))
+    dc.cluster.configure(PutSets("properties", (disabled,)))
     assert commands_of(dc.step()) == []
 
 
@@ -173,8 +174,8 @@ def test_while_nothing_is_managed_nobody_is_fenced_and_when_that_ends_they_are()
     assert dc.order.target == N2
 
 
-def maintenance(value: str) -> commands.Edit:
-    return commands.PutSets("properties", (AttributeSet("cib-bootstrap-options", (("maintenance-mode", value),)),))
+def maintenance(value: str) -> Edit:
+    return PutSets("properties", (AttributeSet("cib-bootstrap-options", (("maintenance-mode", value),)),))
 
 
 # -- when it is believed ----------------------------------------------------------------------------------------------
@@ -431,7 +432,7 @@ def test_it_never_gives_up_and_goes_on_at_the_longest_pause() -> None:
 
 def test_after_so_many_attempts_as_are_configured_only_the_longest_pause_is_left() -> None:
     dc = Dc()
-    dc.cluster.configure(commands.PutSets("properties", (AttributeSet("p", (("fencing-max-attempts", "1"),)),)))
+    dc.cluster.configure(PutSets("properties", (AttributeSet("p", (("fencing-max-attempts", "1"),)),)))
     dc.step()
     dc.agent_ended(FenceOutcome.FAILED)
     dc.step()
@@ -535,9 +536,9 @@ def test_the_agent_of_an_executor_that_is_lost_gets_its_time_from_each_dc() -> N
 def test_a_late_agent_that_lets_the_node_in_holds_up_only_devices_that_leave_it_alive(devices: tuple[str, ...]) -> None:
     """Here its own one: n2 was to let itself in when it was lost."""
     cluster = Cluster()
-    cluster.configure(*(commands.PutResource(primitive(name, "stonith:fence_test")) for name in devices))
+    cluster.configure(*(PutResource(primitive(name, "stonith:fence_test")) for name in devices))
     letting_in = (AttributeSet("meta", (("provides", "unfencing"),)),)
-    cluster.configure(commands.PutResource(replace(primitive("san", "stonith:fence_test"), meta=letting_in)))
+    cluster.configure(PutResource(replace(primitive("san", "stonith:fence_test"), meta=letting_in)))
     san = ResourceId("san")
     on = FenceOrder(
         FenceKey("on"), N2, life(N2), FenceAction.ON, san, N2, life(N2), TERM, 60_000, 1, WallTime(0), ""
@@ -562,7 +563,7 @@ def order_of(dc: Dc) -> FenceOrder:
 def test_an_order_says_how_long_a_call_of_its_devices_takes_at_most() -> None:
     dc = Dc()
     slow = {"pcmk_off_timeout": "90s", "pcmk_status_timeout": "5s"}
-    dc.cluster.configure(commands.PutResource(primitive("power", "stonith:fence_test", slow)))
+    dc.cluster.configure(PutResource(primitive("power", "stonith:fence_test", slow)))
     assert order_of(dc).longest_call_ms == 90_000
 
 
@@ -597,13 +598,13 @@ def test_nobody_is_fenced_who_is_not_lost() -> None:
     assert not any(isinstance(effect, Propose) for effect in dc.step())
 
 
-def put_location(device: str, node: NodeName, score: int) -> commands.PutConstraint:
+def put_location(device: str, node: NodeName, score: int) -> PutConstraint:
     location = Location(ConstraintId(f"{device}-{node}"), ResourceId(device), score=score, node=node)
-    return commands.PutConstraint(location)
+    return PutConstraint(location)
 
 
-def put_property(name: str, value: str) -> commands.PutSets:
-    return commands.PutSets("properties", (AttributeSet("p", ((name, value),)),))
+def put_property(name: str, value: str) -> PutSets:
+    return PutSets("properties", (AttributeSet("p", ((name, value),)),))
 
 
 def test_a_device_that_nobody_may_use_holds_up_no_other() -> None:
@@ -627,9 +628,9 @@ def test_where_nobody_may_use_any_device_that_is_reported() -> None:
 def test_no_constraint_is_needed_to_believe_in_a_watchdog() -> None:
     dc = Dc()
     for name in ("power", "backup"):
-        dc.cluster.configure(commands.Delete("resource", name))
+        dc.cluster.configure(Delete("resource", name))
     properties = (("symmetric-cluster", "false"), ("watchdog-fencing", "true"))
-    dc.cluster.configure(commands.PutSets("properties", (AttributeSet("p", properties),)))
+    dc.cluster.configure(PutSets("properties", (AttributeSet("p", properties),)))
     status = replace(dc.cluster.status(N2), watchdog=Watchdog(5000, "/dev/watchdog", "iTCO_wdt"))
     nodes = {**dc.cluster.cib.status.nodes, N2: status}
     dc.cluster.cib = replace(dc.cluster.cib, status=replace(dc.cluster.cib.status, nodes=nodes))

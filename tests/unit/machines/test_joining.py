@@ -3,6 +3,7 @@
 import pytest
 
 from haclusterd.cib import commands
+from haclusterd.cib.edits import PutResource
 from haclusterd.machines.effects import Propose, TransferLeadership
 from haclusterd.machines.joining import HELD_RETRY_MS, DrawIncarnation, JoiningMachine, JoinState
 from haclusterd.machines.moment import Moment
@@ -269,7 +270,7 @@ def test_it_does_not_leave_while_an_order_is_open(action: ActionName) -> None:
 def test_it_leaves_with_what_is_unmanaged_running_and_with_nothing_else(is_managed: str) -> None:
     member = leaving()
     meta = (AttributeSet("db-meta", (("is-managed", is_managed),)),)
-    member.cluster.configure(commands.PutResource(replace(primitive("db"), meta=meta)))
+    member.cluster.configure(PutResource(replace(primitive("db"), meta=meta)))
     member.cluster.issue(order("a"))
     finished = OperationResult(
         ResultKind.FINISHED, OrderKey("a"), DB, "start", 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from haclusterd.cib import commands
 from haclusterd.cib.commands import Join, Lost
+from haclusterd.cib.edits import PutSets
 from haclusterd.machines.effects import Effect, Propose, TransferLeadership
 from haclusterd.machines.membership import MembershipMachine
 from haclusterd.model.configuration import AttributeSet
@@ -583,7 +584,7 @@ PENDING_MS = 30_000
 def test_a_node_that_is_back_has_node_pending_timeout_to_join(limit: str, *, is_lost: bool) -> None:
     dc = Dc()
     wanted = AttributeSet("cib-bootstrap-options", (("node-pending-timeout", limit),))
-    dc.cluster.configure(commands.PutSets("properties", (wanted,)))
+    dc.cluster.configure(PutSets("properties", (wanted,)))
     dc.cluster.lose(N2)
     dc.cluster.must(commands.Fenced(N2, life(N2), None, FenceOutcome.CONFIRMED, "by hand"))
     booted = heard(N2, incarnation=life(N2, boot=2))

@@ -5,6 +5,7 @@ import pytest
 from haclusterd.cib import commands
 from haclusterd.cib.apply_watchdog import lease_in_force_ms
 from haclusterd.cib.changes import RefusalCode
+from haclusterd.cib.edits import PutSets
 from haclusterd.machines.controller import ControllerMachine
 from haclusterd.machines.effects import AskForPlan
 from haclusterd.machines.moment import Moment
@@ -34,8 +35,8 @@ def night(**values: str) -> AttributeSet:
     return dated("night", DateExpression("lt", end="2024-10-04T06:00:00Z"), **values)
 
 
-def properties(*blocks: AttributeSet) -> commands.PutSets:
-    return commands.PutSets("properties", blocks)
+def properties(*blocks: AttributeSet) -> PutSets:
+    return PutSets("properties", blocks)
 
 
 def at(wall: int, now: int = 0) -> Moment:
@@ -97,7 +98,7 @@ def test_nothing_is_proposed_while_nothing_changes_or_nothing_is_under_a_rule_on
 def test_an_edit_of_something_else_needs_no_other_judgement() -> None:
     judged = Judged(night(batch_limit="7"))
     judged.look(NIGHT)
-    judged.cluster.configure(commands.PutSets("resource_defaults", (AttributeSet("d", (("priority", "1"),)),)))
+    judged.cluster.configure(PutSets("resource_defaults", (AttributeSet("d", (("priority", "1"),)),)))
     assert judged.cluster.cib.is_judged
     assert judged.value("batch-limit") == "7"
     judged.cluster.configure(properties(night(batch_limit="8")))

@@ -8,6 +8,7 @@ from haclusterd.cib import commands
 from haclusterd.cib.changes import Change, ChangeKind
 from haclusterd.cib.codec import encode_envelope
 from haclusterd.cib.commands import Envelope
+from haclusterd.cib.edits import PutConstraint, PutResource, PutSets
 from haclusterd.machines.effects import Effect, Note
 from haclusterd.machines.transitions.admission import MONITORS_WAIT_MS
 from haclusterd.machines.transitions.order_commands import order_key
@@ -319,8 +320,8 @@ def test_a_speculation_that_does_not_come_true_ends_the_walk() -> None:
 def test_what_an_older_walk_still_does_holds_up_what_is_bound_to_it_and_nothing_else() -> None:
     cluster = Cluster()
     for name in ("db", "web", "other"):
-        cluster.configure(commands.PutResource(primitive(name)))
-    cluster.configure(commands.PutResource(Group(ResourceId("g"), (DB, WEB))))
+        cluster.configure(PutResource(primitive(name)))
+    cluster.configure(PutResource(Group(ResourceId("g"), (DB, WEB))))
     cluster.issue(order("older", ActionName.STOP, node=N3))
     walk = Walk(
         act(1, ActionName.START, WEB), act(2, ActionName.START, ResourceId("other")), cluster=cluster
@@ -391,7 +392,7 @@ def test_a_monitor_is_cancelled_at_once() -> None:
 
 def test_no_more_orders_are_open_than_the_batch_limit() -> None:
     cluster = Cluster()
-    cluster.configure(commands.PutSets("properties", (AttributeSet("p", (("batch-limit", "1"),)),)))
+    cluster.configure(PutSets("properties", (AttributeSet("p", (("batch-limit", "1"),)),)))
     walk = Walk(act(1, ActionName.START), act(2, ActionName.START, WEB), cluster=cluster)
     walk.step()
     assert walk.issued == ["db_start on n2"]
@@ -411,7 +412,7 @@ def test_no_more_orders_are_open_than_the_batch_limit() -> None:
 )
 def test_a_node_does_no_more_at_once_than_it_may(limits: dict[str, str], expected: list[str]) -> None:
     cluster = Cluster()
-    cluster.configure(commands.PutSets("properties", (AttributeSet("p", tuple(limits.items())),)))
+    cluster.configure(PutSets("properties", (AttributeSet("p", tuple(limits.items())),)))
     moves = act(1, ActionName.MIGRATE_TO), act(2, ActionName.MIGRATE_TO, WEB)
     walk = Walk(*moves, act(3, ActionName.START, ResourceId("ip")), cluster=cluster)
     effects = walk.machine.step(cluster.cib, (), moment(1000))
@@ -587,7 +588,7 @@ def three_that_claim() -> Walk:
     """Return a walk in which three starts wait for their devices, and cache has to run beside db."""
     cluster = Cluster()
     together = Colocation(ConstraintId("cache-with-db"), INFINITY, CACHE, DB)
-    cluster.configure(commands.PutResource(primitive(CACHE)), commands.PutConstraint(together))
+    cluster.configure(PutResource(primitive(CACHE)), PutConstraint(together))
     for node in (N1, N2):
         devices = tuple(Device(DeviceId(f"GPU-{each}")) for each in (DB, WEB, CACHE))
         cluster.must(commands.PublishDevices(node, life(node), devices, "", ""))
@@ -611,7 +612,7 @@ def test_a_start_whose_device_is_not_free_voids_only_what_is_bound_to_it() -> No
 def test_a_start_without_devices_that_was_not_begun_voids_all() -> None:
     """Its node has lost its lease, say: that may concern everything."""
     cluster = Cluster()
-    cluster.configure(commands.PutResource(primitive(DB)), commands.PutResource(primitive(WEB)))
+    cluster.configure(PutResource(primitive(DB)), PutResource(primitive(WEB)))
     walk = Walk(act(1, ActionName.START, DB, N2), act(2, ActionName.START, WEB, N1), cluster=cluster)
     walk.step()
     walk.answer(kind=ResultKind.NOT_BEGUN)
@@ -649,7 +650,7 @@ def gang_start(number: int, resource: str, node: NodeName, after: Sequence[int] 
 
 
 def limit(walk: Walk, name: str, value: str) -> None:
-    walk.cluster.configure(commands.PutSets("properties", (AttributeSet("limits", ((name, value),)),)))
+    walk.cluster.configure(PutSets("properties", (AttributeSet("limits", ((name, value),)),)))
 
 
 def together(walk: Walk) -> list[list[str]]:

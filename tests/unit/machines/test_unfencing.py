@@ -6,6 +6,7 @@ import pytest
 
 from haclusterd.cib import commands
 from haclusterd.cib.changes import RefusalCode
+from haclusterd.cib.edits import Delete, PutConstraint, PutResource
 from haclusterd.machines.effects import Effect, Note
 from haclusterd.machines.fencing_director import FencingDirector, Wanted
 from haclusterd.machines.transitions.transition import TransitionMachine, TransitionState
@@ -31,7 +32,7 @@ class Dc:
         self.cluster = Cluster()
         gate = replace(primitive("gate", "stonith:fence_test"), meta=(AttributeSet("m", (("provides", "unfencing"),)),))
         self.cluster.configure(
-            commands.PutResource(primitive("power", "stonith:fence_test")), commands.PutResource(gate)
+            PutResource(primitive("power", "stonith:fence_test")), PutResource(gate)
         )
         self.director = FencingDirector(N1, TERM, derive(2000))
         self.now = NOW
@@ -87,21 +88,21 @@ def test_after_a_failure_of_its_own_another_node_asks_and_then_it_rests() -> Non
 def test_a_node_that_may_not_use_the_device_is_let_in_by_another() -> None:
     dc = Dc()
     ban = Location(ConstraintId("ban"), primitive("gate").id, N2, -INFINITY)
-    dc.cluster.configure(commands.PutConstraint(ban))
+    dc.cluster.configure(PutConstraint(ban))
     dc.step()
     assert dc.order.executor == N1
 
 
 def test_without_a_device_that_provides_it_nothing_is_ordered_and_that_is_reported() -> None:
     dc = Dc()
-    dc.cluster.configure(commands.Delete("resource", "gate"))
+    dc.cluster.configure(Delete("resource", "gate"))
     reported = [effect.text for effect in dc.step() if isinstance(effect, Note)]
     assert reported == ["n2: no usable fencing device: nothing that needs unfencing starts there"]
 
 
 def test_a_node_that_is_lost_meanwhile_is_not_marked_and_is_cut_off_afterwards() -> None:
     dc = Dc()
-    dc.cluster.configure(commands.Delete("resource", "power"))
+    dc.cluster.configure(Delete("resource", "power"))
     dc.step()
     order = dc.order
     dc.cluster.lose(N2)
@@ -138,7 +139,7 @@ def graph() -> TransitionGraph:
 
 def test_what_needs_it_waits_for_the_unfencing_of_its_node() -> None:
     dc = Dc()
-    dc.cluster.configure(commands.PutResource(primitive("db")))
+    dc.cluster.configure(PutResource(primitive("db")))
     transition = TransitionMachine(N1, TERM, 1, graph(), dc.cluster.cib)
     assert commands_of(transition.step(dc.cluster.cib, (), moment(NOW))) == []
     assert transition.wanted_unfencings(dc.cluster.cib) == {N2: "required by db start"}
@@ -155,7 +156,7 @@ def test_what_needs_it_waits_for_the_unfencing_of_its_node() -> None:
 def test_a_plan_ends_when_an_unfencing_fails_that_something_waits_for() -> None:
     """Otherwise starts on other nodes, which wait for probes there, wait until the next recheck."""
     dc = Dc()
-    dc.cluster.configure(commands.PutResource(primitive("db")))
+    dc.cluster.configure(PutResource(primitive("db")))
     dc.step()
     dc.answer(FenceOutcome.FAILED)
     waiting = TransitionMachine(N1, TERM, 1, graph(), dc.cluster.cib)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from haclusterd.cib import commands
-from haclusterd.cib.edits import difference
+from haclusterd.cib.edits import PutNode, difference
 from haclusterd.model.api_tokens import digest_of
 from haclusterd.model.configuration import Configuration, NodeEntry
 from haclusterd.model.json_value import Json
@@ -68,7 +68,7 @@ def status_of(desk: Desk, name: str) -> int:
 def put_on_another_node(desk: Desk, author: str = "bob") -> None:
     """Another administrator changes the configuration through another daemon."""
     epoch = desk.daemon.cib.version.epoch
-    applied = desk.daemon.put(commands.ChangeConfiguration(epoch, (commands.PutNode(NodeEntry(N3)),), author, ""))
+    applied = desk.daemon.put(commands.ChangeConfiguration(epoch, (PutNode(NodeEntry(N3)),), author, ""))
     assert applied.refusal is None
 
 

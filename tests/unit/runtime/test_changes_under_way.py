@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from haclusterd.cib import commands
 from haclusterd.cib.codec import decode_envelope
+from haclusterd.cib.edits import PutResource
 from haclusterd.commands.attribute_sets import effective
 from haclusterd.model.requests import Options
 from haclusterd.runtime.requests.changes_under_way import CHAIN_MAX
@@ -90,7 +91,7 @@ def test_nothing_to_do_is_said_of_what_is_committed_only() -> None:
 
 def test_a_refusal_that_rests_on_what_is_under_way_is_said_only_when_that_is_made() -> None:
     desk = Desk()
-    desk.daemon.put(commands.ChangeConfiguration(0, (commands.PutResource(primitive("svc", "ocf:x:y")),), "a", ""))
+    desk.daemon.put(commands.ChangeConfiguration(0, (PutResource(primitive("svc", "ocf:x:y")),), "a", ""))
     desk.daemon.clock.run()
     gone = desk.ask("configure.delete", {"ids": ["svc"]}, Options(wait_ms=0))
     again = desk.ask("configure.delete", {"ids": ["svc"]}, Options(wait_ms=0))

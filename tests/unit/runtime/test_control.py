@@ -7,6 +7,7 @@ from typing import Never
 import pytest
 
 from haclusterd.cib import commands
+from haclusterd.cib.edits import PutResource
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
@@ -252,7 +253,7 @@ def test_after_some_conflicts_it_is_said_who_was_faster() -> None:
 
 def test_a_refusal_is_reported() -> None:
     desk = Desk()
-    desk.daemon.put(commands.ChangeConfiguration(0, (commands.PutResource(primitive("power", "stonith:x")),), "a", ""))
+    desk.daemon.put(commands.ChangeConfiguration(0, (PutResource(primitive("power", "stonith:x")),), "a", ""))
     desk.daemon.clock.run()
     name = desk.ask("node.fence", {"node": "n3"}, Options(force=True))
     known = desk.daemon.cib.status.nodes[N3].incarnation
@@ -266,7 +267,7 @@ def test_a_refusal_is_reported() -> None:
 
 def fencing(wait_ms: int | None) -> tuple[Desk, str]:
     desk = Desk()
-    desk.daemon.put(commands.ChangeConfiguration(0, (commands.PutResource(primitive("power", "stonith:x")),), "a", ""))
+    desk.daemon.put(commands.ChangeConfiguration(0, (PutResource(primitive("power", "stonith:x")),), "a", ""))
     desk.daemon.clock.run()
     name = desk.ask("node.fence", {"node": "n3"}, Options(force=True, wait_ms=wait_ms))
     desk.daemon.settle()

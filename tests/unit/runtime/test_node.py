@@ -4,6 +4,7 @@ import pytest
 
 from haclusterd.cib import commands
 from haclusterd.cib.codec import encode_cib
+from haclusterd.cib.edits import PutResource
 from haclusterd.machines.joining import JoinState
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FenceState
@@ -142,13 +143,13 @@ def test_a_snapshot_is_seen_as_entries_are() -> None:
 def test_what_a_fence_agent_says_of_itself_is_read_before_it_is_needed() -> None:
     daemon = Daemon().form()
     for epoch, name in enumerate(("power", "backup")):
-        put = commands.PutResource(primitive(name, "stonith:fence_x"))
+        put = PutResource(primitive(name, "stonith:fence_x"))
         daemon.put(commands.ChangeConfiguration(epoch, (put,), "a", ""))
     assert daemon.fence_agents.asked_about == ["fence_x"]
 
 
 def fencing(daemon: Daemon) -> None:
-    daemon.put(commands.ChangeConfiguration(0, (commands.PutResource(primitive("power", "stonith:x")),), "a", ""))
+    daemon.put(commands.ChangeConfiguration(0, (PutResource(primitive("power", "stonith:x")),), "a", ""))
     life = daemon.cib.status.nodes[N3].incarnation
     assert life is not None
     daemon.put(commands.Lost(N3, life, Term(1), "silent"))

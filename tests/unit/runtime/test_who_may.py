@@ -3,6 +3,7 @@
 import pytest
 
 from haclusterd.cib import commands
+from haclusterd.cib.edits import PutAccess
 from haclusterd.commands import registry
 from haclusterd.model.access import SUPERUSER, AclPermission, AclRole, Principal, Right
 from haclusterd.model.requests import Options
@@ -66,7 +67,7 @@ def test_lists_that_change_before_the_commit_are_asked_again() -> None:
     name = desk.ask("resource.stop", {"resources": ["svc"]}, Options(wait_ms=0), alice)
     assert desk.response(name) is None
     before = desk.daemon.cib
-    edit = commands.PutAccess(AclRole("may", (AclPermission("p", Right.READ, xpath="/cib"),)))
+    edit = PutAccess(AclRole("may", (AclPermission("p", Right.READ, xpath="/cib"),)))
     desk.daemon.put(commands.ChangeConfiguration(before.version.epoch, (edit,), "root@n2", ""))
     desk.daemon.settle()
     assert desk.codes(name) in (["ACL_DENIED"], ["NOT_PERMITTED"])

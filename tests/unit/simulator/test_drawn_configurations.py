@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from haclusterd.cib.commands import PutResource
+from haclusterd.cib.edits import PutResource
 from haclusterd.model.configuration import Primitive
 from haclusterd.model.ids import NodeName
 from haclusterd.simulator.drawn_configurations import draw

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from haclusterd.cib.commands import Delete, PutResource
+from haclusterd.cib.edits import Delete, PutResource
 from haclusterd.model.configuration import Clone
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode

@@ -13,6 +13,7 @@ import pytest
 from haclusterd.cib import commands
 from haclusterd.cib.changes import Applied, Change, ChangeKind
 from haclusterd.cib.derived import availability as availability_module
+from haclusterd.cib.edits import Delete, PutResource, PutSets
 from haclusterd.commands.context import Event
 from haclusterd.commands.history.availability import stretches_of
 from haclusterd.model.availability import INCIDENT_QUIET_MS, Cause, Outage, ServiceAccount, ServiceState, Sums
@@ -41,7 +42,7 @@ class Scenario(Cluster):
         super().__init__()
         self.calls = 0
         self.said: list[Change] = []
-        self.configure(commands.PutResource(primitive("db")))
+        self.configure(PutResource(primitive("db")))
 
     def take(self, words: str) -> None:
         what, _, rest = words.partition(" ")
@@ -71,11 +72,11 @@ class Scenario(Cluster):
         self.must(commands.RecordResults(NodeName(node), status.incarnation, (item,)))
 
     def set_meta(self, name: str, value: str) -> None:
-        self.configure(commands.PutResource(replace(primitive("db"), meta=(AttributeSet("m", ((name, value),)),))))
+        self.configure(PutResource(replace(primitive("db"), meta=(AttributeSet("m", ((name, value),)),))))
 
     def set_property(self, name: str, value: str) -> None:
         block = AttributeSet("cib-bootstrap-options", ((name, value),))
-        self.configure(commands.PutSets("properties", (block,)))
+        self.configure(PutSets("properties", (block,)))
 
     def account(self, service: str = "db") -> ServiceAccount:
         return self.cib.status.availability.services[service]
@@ -272,7 +273,7 @@ def test_a_service_that_came_up_in_this_term_is_not_doubted_since_before_the_ele
 
 def test_a_clone_is_up_while_one_instance_runs() -> None:
     scenario = Scenario()
-    scenario.configure(commands.PutResource(Clone(ResourceId("db-clone"), DB)))
+    scenario.configure(PutResource(Clone(ResourceId("db-clone"), DB)))
     for each in ("starts-on n1", "starts-on n2", "lost n2 100", "is-to-stop-on n1"):
         scenario.take(each)
     assert said(scenario) == [("up", ""), ("down", "node-lost")]
@@ -291,14 +292,14 @@ def test_a_promoted_instance_is_a_service_of_its_own() -> None:
 
 def test_what_is_deleted_is_forgotten_and_a_fence_device_is_no_service() -> None:
     scenario = scenario_of("starts-on n2", "stops-on n2")
-    scenario.configure(commands.Delete("resource", DB))
+    scenario.configure(Delete("resource", DB))
     assert scenario.cib.status.availability.services == {}
 
 
 def test_instances_with_numbers_are_one_service() -> None:
     scenario = Scenario()
     scenario.configure(
-        commands.PutResource(Clone(ResourceId("c"), DB, meta=(AttributeSet("m", (("globally-unique", "true"),)),)))
+        PutResource(Clone(ResourceId("c"), DB, meta=(AttributeSet("m", (("globally-unique", "true"),)),)))
     )
     for number, node in ((0, N2), (1, N3)):
         name = ResourceId(f"db:{number}")
@@ -410,7 +411,7 @@ def test_who_has_to_leave_a_device_is_down_for_that(change: commands.Command, ca
 
 def test_a_gang_whose_member_has_to_leave_a_device_is_down_for_that_if_another_member_stops_last() -> None:
     scenario = Scenario()
-    scenario.configure(commands.PutResource(Clone(ResourceId("c"), DB)))
+    scenario.configure(PutResource(Clone(ResourceId("c"), DB)))
     for node in (N1, N2):
         scenario.must(publish(device(A), node=node))
         start = replace(

@@ -1,6 +1,7 @@
 """What status says that a lost node waits for."""
 
 from haclusterd.cib import commands
+from haclusterd.cib.edits import PutResource, PutSets
 from haclusterd.commands.status.waits import wait_for_fencing, wait_to_join
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome
@@ -19,7 +20,7 @@ def test_a_member_that_was_never_seen_and_nothing_fences_is_named_with_what_wait
     for remedy in ("start haclusterd on n2", "crm fencing confirm n2", "crm configure property startup-fencing=false"):
         assert remedy in wait.remedy
     not_fenced = (AttributeSet("cib-bootstrap-options", (("startup-fencing", "false"),)),)
-    cluster.configure(commands.PutSets("properties", not_fenced))
+    cluster.configure(PutSets("properties", not_fenced))
     wait = wait_for_fencing(cluster.cib, status, WallTime(status.since + 30_000))
     assert wait is not None
     assert "never seen" not in wait.text
@@ -28,12 +29,12 @@ def test_a_member_that_was_never_seen_and_nothing_fences_is_named_with_what_wait
 def test_a_node_that_is_lost_in_maintenance_is_said_not_to_be_fenced() -> None:
     cluster = Cluster()
     in_maintenance = (AttributeSet("cib-bootstrap-options", (("maintenance-mode", "true"),)),)
-    cluster.configure(commands.PutResource(primitive("power", "stonith:fence_test")))
+    cluster.configure(PutResource(primitive("power", "stonith:fence_test")))
     cluster.lose(N2)
     status = cluster.status(N2)
     now = WallTime(status.since + 30_000)
     assert wait_for_fencing(cluster.cib, status, now) is None
-    cluster.configure(commands.PutSets("properties", in_maintenance))
+    cluster.configure(PutSets("properties", in_maintenance))
     wait = wait_for_fencing(cluster.cib, status, now)
     assert wait is not None
     assert wait.text == "for 30s; it is not fenced while nothing is managed"
@@ -43,7 +44,7 @@ def test_a_node_that_is_lost_in_maintenance_is_said_not_to_be_fenced() -> None:
 def abandoned(action: FenceAction) -> Cluster:
     """n3 is lost while it fences n2, or lets it in."""
     cluster = Cluster()
-    cluster.configure(commands.PutResource(primitive("power", "stonith:fence_test")))
+    cluster.configure(PutResource(primitive("power", "stonith:fence_test")))
     if action is not FenceAction.ON:
         cluster.lose(N2)
     order = FenceOrder(
@@ -80,9 +81,9 @@ def test_a_lost_node_that_a_late_fence_agent_could_let_in_is_said_to_be_fenced_l
 
 def test_a_node_whose_devices_nobody_may_use_is_said_to_wait_for_that() -> None:
     cluster = Cluster()
-    cluster.configure(commands.PutResource(primitive("power", "stonith:fence_test")))
+    cluster.configure(PutResource(primitive("power", "stonith:fence_test")))
     opt_in = (AttributeSet("cib-bootstrap-options", (("symmetric-cluster", "false"),)),)
-    cluster.configure(commands.PutSets("properties", opt_in))
+    cluster.configure(PutSets("properties", opt_in))
     cluster.lose(N2)
     status = cluster.status(N2)
     wait = wait_for_fencing(cluster.cib, status, WallTime(status.since + 30_000))

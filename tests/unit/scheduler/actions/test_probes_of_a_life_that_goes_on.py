@@ -3,6 +3,7 @@
 import pytest
 
 from haclusterd.cib import commands
+from haclusterd.cib.edits import PutNode, PutResource, PutSets
 from haclusterd.model.configuration import AttributeSet, Clone, Group, NodeEntry
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import ResourceId
@@ -21,9 +22,9 @@ def planned(cluster: Cluster) -> set[str]:
 def test_it_is_asked_before_anything_starts_there(is_asking: str) -> None:
     cluster = Cluster()
     cluster.configure(
-        commands.PutResource(primitive("power", "stonith:fence_test")),
-        commands.PutResource(primitive("db")),
-        commands.PutSets("properties", (AttributeSet("options", (("enable-startup-probes", is_asking),)),)),
+        PutResource(primitive("power", "stonith:fence_test")),
+        PutResource(primitive("db")),
+        PutSets("properties", (AttributeSet("options", (("enable-startup-probes", is_asking),)),)),
     )
     cluster.issue(order("start"))
     cluster.must(record(result("start")))
@@ -41,12 +42,12 @@ def test_what_is_in_doubt_of_a_clone_is_asked_for_where_nothing_is_asked_at_a_st
     """The doubt is noted of the instance that has the history, while no instance has a place there."""
     cluster = Cluster()
     cluster.configure(
-        commands.PutResource(primitive("power", "stonith:fence_test")),
-        commands.PutResource(primitive("db")),
-        *([commands.PutResource(Group(ResourceId("group"), (ResourceId("db"),)))] if child == "group" else []),
-        commands.PutResource(Clone(ResourceId("dbs"), child=ResourceId(child))),
-        commands.PutNode(NodeEntry(N2, (AttributeSet("n2-attributes", (("standby", "true"),)),))),
-        commands.PutSets("properties", (AttributeSet("options", (("enable-startup-probes", "false"),)),)),
+        PutResource(primitive("power", "stonith:fence_test")),
+        PutResource(primitive("db")),
+        *([PutResource(Group(ResourceId("group"), (ResourceId("db"),)))] if child == "group" else []),
+        PutResource(Clone(ResourceId("dbs"), child=ResourceId(child))),
+        PutNode(NodeEntry(N2, (AttributeSet("n2-attributes", (("standby", "true"),)),))),
+        PutSets("properties", (AttributeSet("options", (("enable-startup-probes", "false"),)),)),
     )
     for key, node, action in (("a", N1, ActionName.START), ("b", N2, ActionName.START), ("c", N2, last)):
         cluster.issue(order(key, action, node=node))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from haclusterd.cib.commands import PutConstraint, PutResource
+from haclusterd.cib.edits import PutConstraint, PutResource
 from haclusterd.model.configuration import Location, Primitive
 from haclusterd.model.fencing import FailedOperation, FenceAction, FenceOutcome, FencingRecord
 from haclusterd.model.ids import AgentReference, ConstraintId, FenceKey, NodeName, ResourceId

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from haclusterd.cib import commands
+from haclusterd.cib.edits import Edit, PutNode, PutResource, PutSets, PutTemplate
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.rule_judge import RuleJudge
 from haclusterd.model.configuration import AttributeSet, Bundle, Clone, Group, NodeEntry, Primitive, Template
@@ -25,27 +26,27 @@ def block(rule: Rule | None = None, **pairs: str) -> tuple[AttributeSet, ...]:
     return (AttributeSet("block", named, rule=rule),)
 
 
-def cluster(*edits: commands.Edit) -> Cluster:
+def cluster(*edits: Edit) -> Cluster:
     made = Cluster()
-    made.configure(commands.PutResource(primitive("db")), commands.PutResource(primitive("web")), *edits)
+    made.configure(PutResource(primitive("db")), PutResource(primitive("web")), *edits)
     made.take(RuleJudge(TERM).step(made.cib, Moment(Instant(0), NOW, Instant(0))))
     return made
 
 
-def configured(name: str, **meta: str) -> commands.PutResource:
-    return commands.PutResource(replace(primitive(name), meta=block(**meta)))
+def configured(name: str, **meta: str) -> PutResource:
+    return PutResource(replace(primitive(name), meta=block(**meta)))
 
 
-def on_group(**meta: str) -> commands.Edit:
-    return commands.PutResource(Group(ResourceId("g"), (DB, WEB), meta=block(**meta)))
+def on_group(**meta: str) -> Edit:
+    return PutResource(Group(ResourceId("g"), (DB, WEB), meta=block(**meta)))
 
 
-def defaults(rule: Rule | None = None, **meta: str) -> commands.Edit:
-    return commands.PutSets("resource_defaults", block(rule, **meta))
+def defaults(rule: Rule | None = None, **meta: str) -> Edit:
+    return PutSets("resource_defaults", block(rule, **meta))
 
 
-def properties(rule: Rule | None = None, **values: str) -> commands.Edit:
-    return commands.PutSets("properties", block(rule, **values))
+def properties(rule: Rule | None = None, **values: str) -> Edit:
+    return PutSets("properties", block(rule, **values))
 
 
 PAST = Rule("past", (DateExpression("lt", end="2020-01-01"),))
@@ -64,7 +65,7 @@ OTHERS = Rule("others", (ResourceExpression(type="other"),))
         ([on_group(is_managed="false")], ALL),
         ([on_group(is_managed="false"), configured("db", is_managed="true")], {WEB}),
         ([on_group(maintenance="true"), configured("db", is_managed="true")], ALL),
-        ([on_group(), commands.PutResource(Clone(ResourceId("c"), ResourceId("g"), meta=block(is_managed="false")))],
+        ([on_group(), PutResource(Clone(ResourceId("c"), ResourceId("g"), meta=block(is_managed="false")))],
          ALL),
         ([defaults(is_managed="false")], ALL),
         ([defaults(is_managed="false"), configured("db", is_managed="true")], {WEB}),
@@ -76,11 +77,11 @@ OTHERS = Rule("others", (ResourceExpression(type="other"),))
         ([properties(maintenance_mode="true"), configured("db", is_managed="true")], ALL),
         ([properties(FUTURE, maintenance_mode="true")], ALL),
         ([properties(PAST, maintenance_mode="true")], set()),
-        ([commands.PutNode(NodeEntry(N2, block(maintenance="true")))], ALL),
-        ([commands.PutNode(NodeEntry(N1, block(maintenance="true")))], set()),
+        ([PutNode(NodeEntry(N2, block(maintenance="true")))], ALL),
+        ([PutNode(NodeEntry(N1, block(maintenance="true")))], set()),
     ],
 )  # fmt: skip
-def test_what_is_unmanaged_on_a_node(edits: Sequence[commands.Edit], expected: set[ResourceId]) -> None:
+def test_what_is_unmanaged_on_a_node(edits: Sequence[Edit], expected: set[ResourceId]) -> None:
     assert unmanaged(cluster(*edits).cib, N2, ALL, NOW) == expected
 
 
@@ -92,15 +93,15 @@ def test_a_transient_attribute_takes_a_node_into_maintenance() -> None:
 
 def test_a_template_speaks_for_its_primitives() -> None:
     made = cluster(
-        commands.PutTemplate(Template(ResourceId("t"), DUMMY, meta=block(is_managed="false"))),
-        commands.PutResource(Primitive(DB, DUMMY, template=ResourceId("t"))),
+        PutTemplate(Template(ResourceId("t"), DUMMY, meta=block(is_managed="false"))),
+        PutResource(Primitive(DB, DUMMY, template=ResourceId("t"))),
     )
     assert unmanaged(made.cib, N2, ALL, NOW) == {DB}
 
 
 def test_instances_and_parts_of_bundles_are_known_by_what_they_were_made_for() -> None:
     bundle = Bundle(ResourceId("b"), "podman", "image", replicas=2, meta=block(is_managed="false"))
-    made = cluster(commands.PutResource(bundle), configured("db", is_managed="false"))
+    made = cluster(PutResource(bundle), configured("db", is_managed="false"))
     names = {ResourceId(name) for name in ("db:1", "web:0", "b-podman-0", "gone")}
     assert unmanaged(made.cib, N2, names, NOW) == {"db:1", "b-podman-0"}
 
@@ -112,10 +113,10 @@ def test_instances_and_parts_of_bundles_are_known_by_what_they_were_made_for() -
         ([properties(maintenance_mode="true")], True),
         ([configured("db", is_managed="false")], False),
         ([configured("db", is_managed="false"), configured("web", is_managed="false")], True),
-        ([commands.PutNode(NodeEntry(N2, block(maintenance="true")))], False),
+        ([PutNode(NodeEntry(N2, block(maintenance="true")))], False),
     ],
 )
-def test_fencing_gains_something_while_anything_is_managed(edits: Sequence[commands.Edit], is_pointless: bool) -> None:
+def test_fencing_gains_something_while_anything_is_managed(edits: Sequence[Edit], is_pointless: bool) -> None:
     made = cluster(*edits)
     made.lose(N2)
     assert is_fencing_pointless(made.cib, made.status(N2), NOW) is is_pointless

@@ -5,7 +5,8 @@ from functools import partial
 
 import pytest
 
-from haclusterd.cib.commands import Edit, IssueOrders, PutResource, SetTransientAttribute
+from haclusterd.cib.commands import IssueOrders, SetTransientAttribute
+from haclusterd.cib.edits import Edit, PutResource
 from haclusterd.model.configuration import AttributeSet, Clone
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode
