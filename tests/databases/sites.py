@@ -94,6 +94,8 @@ class DatabaseSite(Site):
     """The part that is the same whatever manages the cluster."""
 
     disk_bytes = DISK_BYTES
+    poll_s = 0.25
+    """A look asks a manager and three databases: more of them would take from what is measured."""
     manager: ClassVar[str]
     client: Writer
 

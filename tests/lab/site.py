@@ -31,6 +31,8 @@ class Site(ABC):
 
     disk_bytes = DISK_BYTES
     """Of each machine."""
+    poll_s = POLL_S
+    """Between two looks at what is waited for."""
 
     def __init__(self, directory: Path, size: int) -> None:
         self.directory = directory
@@ -192,7 +194,7 @@ class Site(ABC):
         while not condition():
             if time.monotonic() > deadline:
                 raise NotAsExpectedError(f"waited {wait_s_max:g} s in vain for {what}")
-            time.sleep(POLL_S)
+            time.sleep(self.poll_s)
 
     def hold(self, what: str, condition: Callable[[], bool], for_s: float) -> None:
         """Demand that something stays so."""
@@ -200,4 +202,4 @@ class Site(ABC):
         while time.monotonic() < deadline:
             if not condition():
                 raise NotAsExpectedError(f"not any more: {what}")
-            time.sleep(POLL_S)
+            time.sleep(self.poll_s)
