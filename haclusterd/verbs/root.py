@@ -69,8 +69,9 @@ ROOT = Family("", "", (
     Verb("tool.run", Permission.OPERATE, "Answer a call of one of Pacemaker's tools", (
         Argument("tool", Kind.WORD, "which tool", is_required=True,
                  choices=("attrd_updater", "cibadmin", "crm_attribute", "crm_diff", "crm_failcount", "crm_master",
-                          "crm_mon", "crm_node", "crm_resource", "crm_rule", "crm_simulate", "crm_standby",
-                          "crm_ticket", "crm_verify", "crmadmin", "iso8601", "pacemakerd", "stonith_admin")),
+                          "crm_mon", "crm_node", "crm_resource", "crm_rule", "crm_shadow", "crm_simulate",
+                          "crm_standby", "crm_ticket", "crm_verify", "crmadmin", "iso8601", "pacemakerd",
+                          "stonith_admin")),
         Argument("words", Kind.WORDS, "its options, word by word"),
         Argument("instance", Kind.WORD, "the resource of the agent that calls (OCF_RESOURCE_INSTANCE)"),
         Argument("node", Kind.WORD, "the node that the agent acts for; left out: the one that answers"),

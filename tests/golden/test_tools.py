@@ -201,6 +201,31 @@ cibadmin -Q -A "//primitive[@id='web']/preceding-sibling::*" -e
 cibadmin -Q -A "//primitive[@id='web']/ancestor::clone" -e
 cibadmin -Q -A "//nvpair[@name='cpu']/@value"
 cibadmin -Q -A "//nvpair[@name='cpu']/@nothing"
+cibadmin -Q -A "//primitive[self::primitive]" -e
+cibadmin -Q -A "//*[name()='group']" -e
+cibadmin -Q -A "//*[local-name()='group']" -e
+cibadmin -Q -A "(//primitive)[1]" -e
+cibadmin -Q -A "(//primitive)[last()]" -e
+cibadmin -Q -A "(//primitive)[99]" -e
+cibadmin -Q -A "(//primitive[@id='web'])[1]" -e
+cibadmin -Q -A /cib
+cibadmin -Q -A /cib/@epoch
+cibadmin -5
+cibadmin --md5-sum-versioned
+cibadmin -5 -X '<a b="1"> <b c="&lt;&amp;"/> </a>'
+cibadmin -6 -X '<a b="1"> <b c="&lt;&amp;"/> </a>'
+cibadmin -5 -X '<cib crm_feature_set="3.16.1" epoch="1" update-user="x" cib-last-written="y"><configuration/></cib>'
+cibadmin -6 -X '<cib crm_feature_set="3.16.1" epoch="1" update-user="x" cib-last-written="y"><configuration/></cib>'
+crm_resource --digests -r web -N n1
+crm_resource --digests -r web
+crm_resource --digests -r db -N n2
+crm_resource --digests -r web -N n1 --output-as=xml
+crm_resource --digests -r site -N n1
+crm_resource --digests -r pgc -N n1
+crm_resource --digests -r pg -N n1 --output-as=xml
+crm_resource --digests -r power -N n3
+crm_resource --digests -r nothing -N n1
+crm_resource --digests -N n1
 cibadmin -M -A "//nothing" -X '<nvpair id="x"/>'
 cibadmin -C -X '<rsc_location id="nothing" rsc="web" node="n1" score="5"/>'
 """

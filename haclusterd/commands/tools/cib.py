@@ -6,6 +6,7 @@ asterisks keep the secrets that they stand for. XPath is what access control lis
 with `/..` at its end; more is refused by name.
 """
 
+import hashlib
 import re
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
@@ -17,6 +18,7 @@ from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.planning.planning import status_for_pacemakers_tools
 from haclusterd.commands.tools.call import (
     NO_SUCH_OBJECT,
+    USAGE,
     Given,
     Tool,
     ToolCall,
@@ -48,7 +50,10 @@ _SECTIONS = {
     "tags": "configuration/tags", "alerts": "configuration/alerts", "acls": "configuration/acls", "status": "status",
 }  # fmt: skip
 _CHANGES = frozenset({"create", "modify", "replace", "delete", "delete_all", "patch"})
+_WRITTEN_BY = ("cib-last-written", "update-origin", "update-client", "update-user")
 _NUMBER = re.compile(r"[0-9]{1,18}")
+_WHOLE_PATH = re.compile(r"/cib(/@[\w-]+)?$|//cib$|/?self::|/\*?$|//(\*|node_state)")
+"""Paths to what contains histories."""
 _EMPTY = f"""<cib crm_feature_set="{FEATURE_SET}" validate-with="{WRITTEN}" epoch="1" num_updates="0" admin_epoch="0">
 <configuration><crm_config/><nodes/><resources/><constraints/></configuration><status/></cib>"""
 CONFIGURATION_ERROR, OLD, UNSAFE, EXISTS, NOT_APPLIED = 78, 103, 107, 108, 1
@@ -65,7 +70,7 @@ _DANGEROUS = (
 
 def administer(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """cibadmin: query the CIB or a part of it, or change the configuration."""
-    action = given.any_of("query", "md5", *sorted(_CHANGES), "upgrade", "bump", "erase", "empty")
+    action = given.any_of("query", "md5", "md5_versioned", *sorted(_CHANGES), "upgrade", "bump", "erase", "empty")
     action = "delete" if action == "delete_all" else action
     if "access" in given and "user" not in given:
         raise ToolUsageError("The supplied command requires -U user specified.")
@@ -73,7 +78,9 @@ def administer(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOu
         raise ToolUsageError("-U, -S: what another user may read is not shown here; see: crm acl can")
     if (action in ("upgrade", "erase") or "delete_all" in given) and "force" not in given:
         return printed(err=_DANGEROUS, status=UNSAFE)
-    if action in ("", "md5", "erase"):
+    if action in ("md5", "md5_versioned"):
+        return _digest(given.text("text") or call.text, is_versioned=action == "md5_versioned")
+    if action in ("", "erase"):
         actions = "--query, --create, --modify, --replace, --delete, --patch or --empty"
         raise ToolUsageError(f"say what to do: {actions}; others are not done here")
     if action == "bump":
@@ -92,7 +99,8 @@ def administer(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOu
 
 def _queried(context: Context, given: Given) -> Outcome[ToolOutput]:
     wanted = given.text("section")
-    is_of_histories = wanted in ("", "all", "status") and "lrm" in given.text("xpath", "lrm")
+    xpath = given.text("xpath", "lrm")
+    is_of_histories = wanted in ("", "all", "status") and ("lrm" in xpath or _WHOLE_PATH.match(xpath) is not None)
     text = whole(context, has_digests=True) if is_of_histories and context.seen_xml is None else seen(context)
     if wanted in ("", "all") and "xpath" not in given and "shallow" not in given:
         return printed("" if "node_path" in given else text)
@@ -139,6 +147,25 @@ def _found(root: _Element, given: Given) -> Iterator[_Element]:
     if path is None:
         raise ToolUsageError(f"there is no section {section}: {', '.join(_SECTIONS)}")
     yield from (root,) if path == "." else root.findall(path)
+
+
+def _digest(text: str, *, is_versioned: bool) -> Outcome[ToolOutput]:
+    """Answer Pacemaker's digest of a document: the MD5 of its elements without what indents them.
+
+    The versioned one, of a document with a feature set, leaves out who wrote it and when.
+    """
+    if not text.strip():
+        return printed(err="Please supply XML to process with -X, -x or -p\n", status=USAGE)
+    root = parsed(text)
+    feature_set = root.get("crm_feature_set")
+    is_bare = is_versioned and feature_set is not None
+    for each in root.iter() if is_bare else ():
+        for name in _WRITTEN_BY:
+            each.attrib.pop(name, None)
+    lines = "".join(line.strip() for line in written(root).splitlines())
+    counted = lines if is_bare else f" {lines}\n"
+    label = f"Versioned ({feature_set or '(null)'}) digest: " if is_versioned else "Digest: "
+    return printed(f"{hashlib.md5(counted.encode(), usedforsecurity=False).hexdigest()}\n", label)
 
 
 # Changes
@@ -325,7 +352,8 @@ TOOLS = {
     "cibadmin": Tool(administer, {
         "query": "Q query", "create": "C create", "modify": "M modify", "replace": "R replace", "delete": "D delete",
         "patch": "P patch",
-        "upgrade": "u upgrade", "bump": "B bump", "erase": "E erase", "empty": "a empty", "md5": "5 6 md5-sum",
+        "upgrade": "u upgrade", "bump": "B bump", "erase": "E erase", "empty": "a empty", "md5": "5 md5-sum",
+        "md5_versioned": "6 md5-sum-versioned",
         "section": "o: scope:", "xpath": "A: xpath:", "text": "X: xml-text:", "file": "x: xml-file:",
         "pipe": "p xml-pipe", "local": "l local", "shallow": "n no-children", "node_path": "e node-path",
         "force": "f force", "timeout": "t: timeout:", "sync": "s sync-call", "create_too": "c allow-create",

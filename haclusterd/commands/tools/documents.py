@@ -19,7 +19,13 @@ _DEEPEST = 64
 
 def select(root: _Element, xpath: str) -> list[_Element]:
     """Return what an XPath names, in bounded time. Raises ToolUsageError for one that is not understood."""
+    place = _PLACE.fullmatch(xpath)
+    if place is not None:
+        every = select(root, place[1])
+        at = len(every) if place[2] == "last()" else int(place[2])
+        return every[at - 1 : at] if at else []
     path = xpath if xpath.startswith("/") else f"//{xpath}"
+    path = _NAMED.sub(_as_names, path)
     for axis, instead in _DOWNWARD:
         path = path.replace(axis, instead)
     steps: list[tuple[str, str]] = []
@@ -40,6 +46,19 @@ def select(root: _Element, xpath: str) -> list[_Element]:
         raise ToolUsageError(f"this XPath looks at too many elements; write a narrower one: {xpath[:200]}") from None
     places = {each: at for at, each in enumerate(root.iter())}
     return sorted(dict.fromkeys(chosen), key=places.__getitem__)
+
+
+_PLACE = re.compile(r"\((//?[^()|]*(?:\[[^()]*\][^()|]*)*)\)\[([0-9]{1,9}|last\(\))\]")
+"""One of all that a path leads to: `(//primitive)[1]`."""
+_NAMED = re.compile(
+    r"(\*|[\w.-]+)\[(?:self::([\w.-]+)|(?:local-)?name\(\)\s*=\s*(?:'([\w.-]+)'|\"([\w.-]+)\"))\]"
+)
+"""An element by its name, written as a condition: `*[self::group]`, `*[name()='group']`."""
+
+
+def _as_names(match: re.Match[str]) -> str:
+    name = match[2] or match[3] or match[4]
+    return name if match[1] in ("*", name) else match[0]
 
 
 _DOWNWARD = (("child::", ""), ("/descendant-or-self::node()/", "//"), ("/descendant::", "//"), ("attribute::", "@"))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from haclusterd.commands.configure import configure
 from haclusterd.commands.configure.change import change
+from haclusterd.commands.configure.view import masked
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import node_names
 from haclusterd.commands.names import whole as outermost
@@ -50,6 +51,7 @@ from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
 from haclusterd.model.templates import expanded
 from haclusterd.scheduler.model import lifetimes
+from haclusterd.scheduler.model.digests import pacemaker_digest
 from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.verb import Cost
 
@@ -58,15 +60,13 @@ _SECTIONS = {"meta": "meta", "params": "parameters", "utilization": "utilization
 _BLOCKS = {"meta": "meta_attributes", "params": "instance_attributes", "utilization": "utilization"}
 _CHANGES = frozenset({"put", "take", "ban", "clear", "move", "cleanup", "refresh", "restart", "delete"})
 _ACTIONS = ("list", "list_raw", "locate", "query", "raw", "get", "operations", "why", "constraints", "stack", "cts",
-            *sorted(_CHANGES))  # fmt: skip
+            "digests", *sorted(_CHANGES))  # fmt: skip
 _OTHER_COMMANDS = {
     "fail": "a failure is not made up here; crm resource restart, or crm node fence",
     "validate": "crm ra validate",
-    "digests": "the hashes that a start was recorded with are op-digest in cibadmin --query; crm simulate shows "
-    "whether parameters have changed since",
 }  # fmt: skip
 
-EXISTS = 108
+EXISTS, UNIMPLEMENTED = 108, 3
 _SETTLE_MS = 3_600_000
 """How long `--wait` and `--restart` wait without `--timeout`: an hour, as Pacemaker's `--wait`."""
 _NOT_DONE = {
@@ -269,7 +269,29 @@ def _settled(context: Context, given: Given) -> Outcome[ToolOutput]:
     )  # fmt: skip
 
 
+def _digests(context: Context, call: ToolCall, given: Given, name: ResourceId) -> Outcome[ToolOutput]:
+    """Answer the digest by which Pacemaker notices other parameters, of a start with those of the configuration."""
+    if not given.text("node"):
+        raise ToolUsageError("Must supply a node name with -N")
+    shown = masked(context.cib.in_force, context.agents)
+    resource = shown.resources[name]
+    if not isinstance(resource, Primitive):
+        return printed(err=f"{call.tool}: Error performing operation: Unimplemented\n", status=UNIMPLEMENTED)
+    parameters = effective(expanded(resource, shown).parameters)
+    digest = pacemaker_digest(parameters)
+    if not wants_xml(given):
+        return printed(f"{digest} (all parameters)\n{digest} (non-private parameters)\n")
+    kinds = ("all", "nonprivate")
+    lines = [line for kind in kinds for line in element(
+        "digest", {"type": kind, "hash": digest}, element("parameters", dict(sorted(parameters.items()))))]  # fmt: skip
+    node = node_of(context, call, given)
+    in_clone = isinstance(shown.resources.get(shown.parents().get(name, name)), Clone)
+    attributes = {"resource": f"{name}:0" if in_clone else name, "node": node, "task": "start", "interval": "0ms"}
+    return _lines(element("digests", attributes, lines))
+
+
 _QUESTIONS = {
+    "digests": _digests,
     "locate": _locate, "query": _query, "raw": _query, "get": _get, "why": _why,
     "constraints": _related, "stack": _related,
 }  # fmt: skip

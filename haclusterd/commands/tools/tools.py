@@ -17,6 +17,7 @@ from haclusterd.commands.tools import membership as tool_membership
 from haclusterd.commands.tools import monitor as tool_monitor
 from haclusterd.commands.tools import resources as tool_resources
 from haclusterd.commands.tools import rules as tool_rules
+from haclusterd.commands.tools import shadows as tool_shadows
 from haclusterd.commands.tools import simulations as tool_simulations
 from haclusterd.commands.tools import stonith as tool_stonith
 from haclusterd.commands.tools import tickets as tool_tickets
@@ -31,7 +32,7 @@ from haclusterd.verbs.verb import Cost
 TOOLS: Mapping[str, Tool] = {
     **tool_attributes.TOOLS, **tool_membership.TOOLS, **tool_monitor.TOOLS, **tool_resources.TOOLS, **tool_cib.TOOLS,
     **tool_stonith.TOOLS, **tool_tickets.TOOLS, **tool_rules.TOOLS, **tool_simulations.TOOLS,
-    **tool_differences.TOOLS, **tool_dates.TOOLS,
+    **tool_differences.TOOLS, **tool_dates.TOOLS, **tool_shadows.TOOLS,
 }  # fmt: skip
 _LIGHT = frozenset({"attrd_updater", "crm_master"})
 """Tools that may write only what is light: attributes until reboot."""

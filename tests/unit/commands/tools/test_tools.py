@@ -1046,3 +1046,33 @@ def test_a_file_that_refers_to_nothing_is_no_valid_configuration() -> None:
     code, out, _ = run(running(), "crm_verify -x file.xml --output-as=xml", text)
     assert (code, '<status code="78" message="Invalid configuration"/>' in out) == (78, True)
     assert run(running(), "crm_verify -L --save-xml=x")[0] == 64
+
+
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        ("-c try -b", "crm cib new try"), ("--create-empty=try", "crm cib new try empty"), ("-w", "crm cib list"),
+        ("-C try -f", "crm cib commit try"), ("-D try", "crm cib delete try"), ("-s try", "crm -c try"),
+        ("", "crm cib new NAME"),
+    ],
+)  # fmt: skip
+def test_a_shadow_is_made_by_crm_cib(words: str, instead: str) -> None:
+    status, out, err = run(running(), f"crm_shadow {words}")
+    assert (status, out) == (64, "")
+    assert err.endswith(f": {instead}\n")
+
+
+@pytest.mark.parametrize("xpath", ["(//primitive)[0]", "(//primitive)[3", "//primitive[self::group]", "((//a)[1])[1]"])
+def test_a_path_that_leads_nowhere_or_is_not_understood(xpath: str) -> None:
+    assert run(running(), f'cibadmin -Q -A "{xpath}"')[0] in (64, 105)
+
+
+def test_digests_of_what_is_hidden_are_of_what_is_shown() -> None:
+    cluster = running()
+    before = run(cluster, "crm_resource --digests -r power -N n1")
+    cluster.configure("primitive other stonith:fence_local params password=one")
+    one = run(cluster, "crm_resource --digests -r other -N n1")
+    cluster.configure("primitive other2 stonith:fence_local params password=two")
+    assert one == run(cluster, "crm_resource --digests -r other2 -N n1")
+    assert before[0] == 0
+    assert one != before
