@@ -1,7 +1,7 @@
 """How a clone is assigned: its instances spread over the nodes, those that are well where they are first.
 
 Source: Pacemaker Explained, "Clones". An instance that could stay is given its node early, if no better use of the
-instances takes that away; what is tried and does not come out so is undone (`placing.Trial`).
+instances takes that away; what is tried and does not come out so is undone (`placing.SavedAssignment`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from haclusterd.scheduler.assign.colocation_effects import ColocationEffects
 from haclusterd.scheduler.assign.gangs import settle_gang
 from haclusterd.scheduler.assign.instance_order import CANNOT_RUN, InstanceOrder
 from haclusterd.scheduler.assign.neighbour_scores import add_scores_of_dependents
-from haclusterd.scheduler.assign.placing import Placing, Trial
+from haclusterd.scheduler.assign.placing import Placing, SavedAssignment
 from haclusterd.scheduler.assign.promotion import choose_roles
 from haclusterd.scheduler.assign.promotion_scores import add_promotion_scores
 from haclusterd.scheduler.assign.steps import Steps, Wanted, remember_scores
@@ -89,7 +89,7 @@ class Instances:
         """Assign an instance to its node, if it would still get that after those who get better ones."""
         if not self._placing.can_use(instance.assignment.allowed, node.name):
             return
-        before, counts = Trial.begin(instance), dict(self._collective.assignment.counts)
+        before, counts = SavedAssignment.begin(instance), dict(self._collective.assignment.counts)
         for _ in range(free):
             yield from self._assign(instance, node, is_trial=True)
             chosen = instance.assignment.node

@@ -8,7 +8,7 @@ from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.assign.colocation_effects import ColocationEffects
 from haclusterd.scheduler.assign.neighbour_scores import add_scores_of_dependents
-from haclusterd.scheduler.assign.placing import Placing, Trial
+from haclusterd.scheduler.assign.placing import Placing, SavedAssignment
 from haclusterd.scheduler.assign.steps import Steps, Wanted, remember_scores
 from haclusterd.scheduler.model.entities import ColocationPair, Node, Resource
 from haclusterd.scheduler.model.settings import NoQuorumPolicy
@@ -51,7 +51,7 @@ class PrimitiveAssignment:
         """Go with a primary; one that the resource would rather not be with cannot keep it from running at all."""
         before = None
         if colocation.dependent_role is Role.PROMOTED or -INFINITY < colocation.score < 0:
-            before = Trial.begin(resource)
+            before = SavedAssignment.begin(resource)
         yield Wanted(colocation.primary)
         self._effects.apply(resource, colocation.primary, colocation)
         if before is not None and not self._placing.any_usable(resource.assignment.allowed):

@@ -200,27 +200,27 @@ def _is_unique_instance(resource: Resource) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """How a resource and all inside it were before a trial."""
+class SavedAssignment:
+    """How a resource and all inside it were before an assignment that is only tried."""
 
     resource: Resource
     allowed: Table
     next_role: Role
     banned_by: dict[NodeName, str]
     addends: dict[NodeName, list[tuple[int, str]]] | None
-    inside: tuple[Trial, ...]
+    inside: tuple[SavedAssignment, ...]
 
     @staticmethod
-    def begin(resource: Resource) -> Trial:
+    def begin(resource: Resource) -> SavedAssignment:
         """Remember how things are."""
         addends = resource.assignment.addends
-        return Trial(
+        return SavedAssignment(
             resource,
             dict(resource.assignment.allowed),
             resource.assignment.next_role,
             dict(resource.assignment.banned_by),
             {name: list(items) for name, items in addends.items()} if addends is not None else None,
-            tuple(Trial.begin(child) for child in resource.children),
+            tuple(SavedAssignment.begin(child) for child in resource.children),
         )
 
     def undo(self) -> None:
