@@ -35,7 +35,7 @@ from haclusterd.scheduler.graph.invariants import check_graph
 from haclusterd.scheduler.graph.listing import listing_of
 from haclusterd.scheduler.graph.selection import select_actions
 from haclusterd.scheduler.graph.summary import changes_of
-from haclusterd.scheduler.model.digests import Digests
+from haclusterd.scheduler.model.digests import ActionDigests
 from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.options import DEFAULT_OPTIONS, ScheduleOptions
 from haclusterd.scheduler.model.plan_cache import PlanCache
@@ -85,7 +85,7 @@ def _planned(cib: Cib, settings: Settings) -> Plan:
     # what is configured, what is known
     nodes = unpack_nodes(cib, settings)
     inventory = unpack_resources(cib, nodes, settings)
-    digests = Digests(settings)
+    digests = ActionDigests(settings)
     failures = Failures(settings, digests)
     unpack_history(cib, inventory, failures, settings)
 
@@ -153,7 +153,7 @@ def find_rows(cib: Cib, now: WallTime, options: ScheduleOptions, cache: PlanCach
     """Return what runs where, as Pacemaker's tools print it; nothing is decided."""
     settings = unpack_settings(cib.configuration, now, options, cache)
     inventory = unpack_resources(cib, unpack_nodes(cib, settings), settings)
-    unpack_history(cib, inventory, Failures(settings, Digests(settings)), settings)
+    unpack_history(cib, inventory, Failures(settings, ActionDigests(settings)), settings)
     return found_rows(inventory)
 
 
@@ -165,9 +165,9 @@ def with_pacemakers_digests(cib: Cib, hidden: Cib, now: WallTime, options: Sched
     return with_foreign_digests(cib, inventory, digests, *others)
 
 
-def _found(cib: Cib, now: WallTime, options: ScheduleOptions) -> tuple[Inventory, Digests]:
+def _found(cib: Cib, now: WallTime, options: ScheduleOptions) -> tuple[Inventory, ActionDigests]:
     settings = unpack_settings(cib.configuration, now, options)
-    inventory, digests = unpack_resources(cib, unpack_nodes(cib, settings), settings), Digests(settings)
+    inventory, digests = unpack_resources(cib, unpack_nodes(cib, settings), settings), ActionDigests(settings)
     unpack_history(cib, inventory, Failures(settings, digests), settings)
     return inventory, digests
 

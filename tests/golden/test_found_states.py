@@ -25,7 +25,7 @@ from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode, Role
 from haclusterd.model.records import dataclass, field, replace
-from haclusterd.scheduler.model.digests import Digests, digest_of
+from haclusterd.scheduler.model.digests import ActionDigests, digest_of
 from haclusterd.scheduler.model.entities import Node, Resource
 from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.options import ScheduleOptions
@@ -167,7 +167,7 @@ class Scenario:
         options = ScheduleOptions(has_quorum=has_quorum, is_pacemaker_compatible=True)
         settings = unpack_settings(self.configuration, NOW, options)
         inventory = unpack_resources(cib, unpack_nodes(cib, settings), settings)
-        digests = Digests(settings)
+        digests = ActionDigests(settings)
         failures = Failures(settings, digests)
         unpack_history(cib, inventory, failures, settings)
         begin_scores(inventory.tops)

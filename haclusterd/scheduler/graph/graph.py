@@ -10,7 +10,7 @@ from haclusterd.model.orders import LOCKS, Order
 from haclusterd.scheduler.graph.reasons import reason_of
 from haclusterd.scheduler.graph.selection import Selected
 from haclusterd.scheduler.model.definition import Variant
-from haclusterd.scheduler.model.digests import Digests, digest_of
+from haclusterd.scheduler.model.digests import ActionDigests, digest_of
 from haclusterd.scheduler.model.entities import Action, Node, Resource
 from haclusterd.scheduler.model.operation_settings import (
     operation_parameters,
@@ -32,7 +32,7 @@ _LastingMeta = dict[int, Mapping[str, str]]
 """By the identity of a resource, what each action of it has in its meta: worked out once, for there may be many."""
 
 
-def build_graph(selected: Selected, digests: Digests, settings: Settings) -> TransitionGraph:
+def build_graph(selected: Selected, digests: ActionDigests, settings: Settings) -> TransitionGraph:
     """Number the actions from 1 in an order that respects their inputs."""
     numbers = {action.id: index for index, action in enumerate(selected.actions, start=1)}
     reduced = _reduced(selected)
@@ -47,7 +47,7 @@ def build_graph(selected: Selected, digests: Digests, settings: Settings) -> Tra
 
 
 def _made(
-    action: Action, digests: Digests, settings: Settings, lasting_meta: _LastingMeta
+    action: Action, digests: ActionDigests, settings: Settings, lasting_meta: _LastingMeta
 ) -> dict[str, object]:
     if action.is_fence and not action.is_pseudo:
         return _fence(action, settings)
@@ -116,7 +116,7 @@ def _fence(action: Action, settings: Settings) -> dict[str, object]:
     }
 
 
-def _of_resource(action: Action, resource: Resource, digests: Digests, settings: Settings) -> dict[str, object]:
+def _of_resource(action: Action, resource: Resource, digests: ActionDigests, settings: Settings) -> dict[str, object]:
     operation = MONITOR if action.task == CANCEL else action.task
     agent, lasting, own, definition = _asked(action, resource, operation, digests, settings)
     is_start = action.task == START
@@ -147,7 +147,7 @@ def _devices_of(action: Action, resource: Resource) -> dict[str, object]:
 
 
 def _asked(
-    action: Action, resource: Resource, operation: str, digests: Digests, settings: Settings
+    action: Action, resource: Resource, operation: str, digests: ActionDigests, settings: Settings
 ) -> tuple[AgentReference | None, Mapping[str, str], Mapping[str, str], str]:
     """Return by which agent an action goes, by which parameters of the resource, by which of its own that win over
     those, and the digest of the resource's.

@@ -32,7 +32,7 @@ _WRITTEN = str.maketrans({
 _TIMEOUT = "CRM_meta_timeout"
 
 
-class Verdict(Enum):
+class Consequence(Enum):
     """What a changed configuration means for an action that ran before."""
 
     UNCHANGED = "unchanged"
@@ -77,7 +77,7 @@ def pacemaker_digest(parameters: Mapping[str, str]) -> str:
     return hashlib.md5(f" <parameters{words}/>\n".encode(), usedforsecurity=False).hexdigest()
 
 
-class Digests:
+class ActionDigests:
     """Digests of a plan's actions, each computed once."""
 
     def __init__(self, settings: Settings) -> None:
@@ -113,26 +113,26 @@ class Digests:
             return True
         return record.digest != pacemaker_digest(now)
 
-    def judge(self, resource: Resource, node: Node, record: OperationRecord) -> Verdict:
+    def judge(self, resource: Resource, node: Node, record: OperationRecord) -> Consequence:
         """Tell what has to be done because of what has changed since that record."""
         if record.pacemaker is not None:
             return self._judge_foreign(resource, node, record)
         if not record.digest or record.digest == self.of(resource, record.operation, record.interval_ms, node):
-            return Verdict.UNCHANGED
+            return Consequence.UNCHANGED
         if record.interval_ms:
-            return Verdict.RESCHEDULE
+            return Consequence.RESCHEDULE
         if not record.restart_digest:
-            return Verdict.RESTART
+            return Consequence.RESTART
         parameters = resource_parameters(resource, node, self._settings)
         now = restart_digest_of(parameters, record.restart_parameters)
-        return Verdict.RELOAD if record.restart_digest == now else Verdict.RESTART
+        return Consequence.RELOAD if record.restart_digest == now else Consequence.RESTART
 
     def pacemakers(self, resource: Resource, node: Node, record: OperationRecord) -> tuple[str, str]:
         """Return the digests that Pacemaker would record of that action now: of all parameters, and for a restart."""
         now = self._foreign_parameters(resource, node, record)
         return pacemaker_digest(now), _foreign_restart_digest(record, now)
 
-    def _judge_foreign(self, resource: Resource, node: Node, record: OperationRecord) -> Verdict:
+    def _judge_foreign(self, resource: Resource, node: Node, record: OperationRecord) -> Consequence:
         key = (resource.id, record.operation, record.interval_ms)
         expected = self._foreign.get(key) if _has_one_digest(resource) else None
         if expected is None:
@@ -141,19 +141,19 @@ class Digests:
                 self._foreign[key] = expected
         is_same = record.digest == expected
         if is_same and not record.restart_digest:
-            return Verdict.UNCHANGED
+            return Consequence.UNCHANGED
         now = self._foreign_parameters(resource, node, record)
         if not is_same and _is_private_only(record, now):
-            return Verdict.UNCHANGED
+            return Consequence.UNCHANGED
         if record.restart_digest and record.restart_digest != _foreign_restart_digest(record, now):
-            return Verdict.RESCHEDULE if record.interval_ms else Verdict.RESTART
+            return Consequence.RESCHEDULE if record.interval_ms else Consequence.RESTART
         if is_same:
-            return Verdict.UNCHANGED
+            return Consequence.UNCHANGED
         if record.interval_ms:
-            return Verdict.RESCHEDULE
+            return Consequence.RESCHEDULE
         operation = find_operation(resource, record.operation, record.interval_ms)
         has_own_parameters = operation is not None and bool(operation.parameters)
-        return Verdict.RELOAD if record.restart_digest and not has_own_parameters else Verdict.RESTART
+        return Consequence.RELOAD if record.restart_digest and not has_own_parameters else Consequence.RESTART
 
     def _foreign_parameters(self, resource: Resource, node: Node, record: OperationRecord) -> dict[str, str]:
         named = dict(parameters_for(resource, record.operation, record.interval_ms, self._settings, node))

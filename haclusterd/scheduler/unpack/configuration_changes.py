@@ -7,7 +7,7 @@ nothing and leads to nothing, one of Pacemaker's counts as changed.
 
 from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.model.records import dataclass, field, replace
-from haclusterd.scheduler.model.digests import Digests, Verdict, depends_on_placement
+from haclusterd.scheduler.model.digests import ActionDigests, Consequence, depends_on_placement
 from haclusterd.scheduler.model.entities import Node, Resource
 from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.operation_settings import configured_recurring
@@ -18,9 +18,9 @@ from haclusterd.scheduler.unpack.replay import records_in_order
 from haclusterd.scheduler.unpack.unpack_history import active_window
 
 _DEVICE_CHANGES = {
-    Verdict.RESTART: "Device parameters changed",
-    Verdict.RELOAD: "Device parameters changed (reload)",
-    Verdict.RESCHEDULE: "Device parameters changed (reschedule)",
+    Consequence.RESTART: "Device parameters changed",
+    Consequence.RELOAD: "Device parameters changed (reload)",
+    Consequence.RESCHEDULE: "Device parameters changed (reschedule)",
 }
 _STARTING = frozenset({MONITOR, START, PROMOTE, MIGRATE_FROM})
 
@@ -47,7 +47,7 @@ class ConfigurationChanges:
 
 
 def find_configuration_changes(
-    inventory: Inventory, failures: Failures, digests: Digests, settings: Settings
+    inventory: Inventory, failures: Failures, digests: ActionDigests, settings: Settings
 ) -> ConfigurationChanges:
     """Mark what has changed, and return what is to be cancelled and to be deleted."""
     finder = _Finder(inventory, failures, digests, settings)
@@ -60,7 +60,7 @@ def find_configuration_changes(
 
 
 def find_late_changes(
-    inventory: Inventory, changes: ConfigurationChanges, failures: Failures, digests: Digests, settings: Settings
+    inventory: Inventory, changes: ConfigurationChanges, failures: Failures, digests: ActionDigests, settings: Settings
 ) -> None:
     """Do the same for connections whose address is the node that their container is placed on, once that is known.
 
@@ -81,7 +81,7 @@ class _Finder:
         self,
         inventory: Inventory,
         failures: Failures,
-        digests: Digests,
+        digests: ActionDigests,
         settings: Settings,
         changes: ConfigurationChanges | None = None,
     ) -> None:
@@ -179,17 +179,17 @@ class _Finder:
             if self._settings.cancels_removed:
                 self._cancel(resource, node, record, "this monitor is no longer configured")
             return True
-        verdict = self._digests.judge(resource, node, record)
-        if verdict in _DEVICE_CHANGES:
-            self._unfence(resource, node, _DEVICE_CHANGES[verdict])
-        if verdict is Verdict.RESCHEDULE:
+        consequence = self._digests.judge(resource, node, record)
+        if consequence in _DEVICE_CHANGES:
+            self._unfence(resource, node, _DEVICE_CHANGES[consequence])
+        if consequence is Consequence.RESCHEDULE:
             resource.found.changed_recurring[node.name, record.interval_ms] = False
         elif self._is_compatible or _is_conclusive(record):
-            if verdict is Verdict.RELOAD:
+            if consequence is Consequence.RELOAD:
                 self._reload(resource, node)
-            elif verdict is Verdict.RESTART:
+            elif consequence is Consequence.RESTART:
                 resource.found.definition_changed = True
-        return verdict is not Verdict.UNCHANGED
+        return consequence is not Consequence.UNCHANGED
 
     def _unfence(self, resource: Resource, node: Node, why: str) -> None:
         if resource.definition.is_fence_device:

@@ -13,7 +13,7 @@ from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.records import dataclass
 from haclusterd.model.scores import add
 from haclusterd.scheduler.model.definition import Variant
-from haclusterd.scheduler.model.digests import Digests, depends_on_placement
+from haclusterd.scheduler.model.digests import ActionDigests, depends_on_placement
 from haclusterd.scheduler.model.entities import Node, Resource
 from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.settings import Settings
@@ -41,7 +41,7 @@ class Clearing:
 class Failures:
     """Knows which failures still count, and when the next one will not."""
 
-    def __init__(self, settings: Settings, digests: Digests) -> None:
+    def __init__(self, settings: Settings, digests: ActionDigests) -> None:
         self._settings = settings
         self._digests = digests
         self._counts: dict[NodeName, dict[str, list[FailCount]]] = {}

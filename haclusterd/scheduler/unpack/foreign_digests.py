@@ -11,12 +11,14 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.records import replace
-from haclusterd.scheduler.model.digests import Digests, Verdict
+from haclusterd.scheduler.model.digests import ActionDigests, Consequence
 from haclusterd.scheduler.model.entities import Node, Resource
 from haclusterd.scheduler.model.inventory import Inventory
 
 
-def with_foreign_digests(cib: Cib, inventory: Inventory, digests: Digests, shown: Inventory, others: Digests) -> Cib:
+def with_foreign_digests(
+    cib: Cib, inventory: Inventory, digests: ActionDigests, shown: Inventory, others: ActionDigests
+) -> Cib:
     """Return the CIB with Pacemaker's digests in the histories.
 
     `shown` is what will be read beside it: there secrets may be hidden.
@@ -38,7 +40,7 @@ def with_foreign_digests(cib: Cib, inventory: Inventory, digests: Digests, shown
 class _Writer:
     """Gives the records of one resource other digests."""
 
-    def __init__(self, resource: Resource, digests: Digests, shown: Resource, others: Digests) -> None:
+    def __init__(self, resource: Resource, digests: ActionDigests, shown: Resource, others: ActionDigests) -> None:
         self._resource, self._digests, self._shown, self._others = resource, digests, shown, others
 
     def written(self, node: Node, history: ResourceHistory) -> ResourceHistory:
@@ -54,12 +56,12 @@ class _Writer:
     def _record(self, node: Node, record: OperationRecord) -> OperationRecord:
         if record.pacemaker is not None:
             return record
-        verdict = self._digests.judge(self._resource, node, record)
-        if verdict not in (Verdict.UNCHANGED, Verdict.RELOAD):
+        consequence = self._digests.judge(self._resource, node, record)
+        if consequence not in (Consequence.UNCHANGED, Consequence.RELOAD):
             return record
         digest, restart_digest = self._others.pacemakers(self._shown, node, record)
         return replace(
             record,
-            digest=digest if verdict is Verdict.UNCHANGED else record.digest,
+            digest=digest if consequence is Consequence.UNCHANGED else record.digest,
             restart_digest=restart_digest if record.restart_digest else "",
         )

@@ -5,7 +5,13 @@ import pytest
 from haclusterd.model.history import OperationRecord, PacemakerMark
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
-from haclusterd.scheduler.model.digests import Digests, Verdict, digest_of, pacemaker_digest, restart_digest_of
+from haclusterd.scheduler.model.digests import (
+    ActionDigests,
+    Consequence,
+    digest_of,
+    pacemaker_digest,
+    restart_digest_of,
+)
 from tests.unpacked_cibs import block, found, primitive, unpacked
 from tests.written_cibs import NOTHING, cib, read
 
@@ -42,9 +48,9 @@ def record(
     )
 
 
-def judged(written: OperationRecord) -> Verdict:
+def judged(written: OperationRecord) -> Consequence:
     inventory, settings = unpacked(read(cib(resources=WEB)).cib)
-    return Digests(settings).judge(found(inventory, "web"), inventory.nodes[0], written)
+    return ActionDigests(settings).judge(found(inventory, "web"), inventory.nodes[0], written)
 
 
 def test_the_digest_of_nothing_is_pacemakers() -> None:
@@ -73,16 +79,16 @@ def test_pacemakers_digest_of_characters_that_it_writes_otherwise(value: str, di
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        (record(""), Verdict.UNCHANGED),
-        (record(digest_of(NOW)), Verdict.UNCHANGED),
-        (record(digest_of(BEFORE)), Verdict.RESTART),
-        (record(digest_of(BEFORE), restart_digest_of(BEFORE, ("ip",)), names=("ip",)), Verdict.RELOAD),
-        (record(digest_of(BEFORE), restart_digest_of(BEFORE, ("level",)), names=("level",)), Verdict.RESTART),
-        (record(digest_of(NOW, 7000), interval_ms=10_000), Verdict.UNCHANGED),
-        (record(digest_of(NOW, 8000), interval_ms=10_000), Verdict.RESCHEDULE),
+        (record(""), Consequence.UNCHANGED),
+        (record(digest_of(NOW)), Consequence.UNCHANGED),
+        (record(digest_of(BEFORE)), Consequence.RESTART),
+        (record(digest_of(BEFORE), restart_digest_of(BEFORE, ("ip",)), names=("ip",)), Consequence.RELOAD),
+        (record(digest_of(BEFORE), restart_digest_of(BEFORE, ("level",)), names=("level",)), Consequence.RESTART),
+        (record(digest_of(NOW, 7000), interval_ms=10_000), Consequence.UNCHANGED),
+        (record(digest_of(NOW, 8000), interval_ms=10_000), Consequence.RESCHEDULE),
     ],
 )
-def test_our_own_records(written: OperationRecord, expected: Verdict) -> None:
+def test_our_own_records(written: OperationRecord, expected: Consequence) -> None:
     assert judged(written) is expected
 
 
@@ -94,28 +100,28 @@ TIMED = {**NOW, "CRM_meta_timeout": "7000"}
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        (record("", mark=MARK), Verdict.RESTART),
-        (record("", interval_ms=10_000, mark=MARK), Verdict.RESCHEDULE),
-        (record(pacemaker_digest(NOW), mark=MARK), Verdict.UNCHANGED),
-        (record(pacemaker_digest(BEFORE), mark=MARK), Verdict.RESTART),
-        (record(pacemaker_digest(BEFORE), mark=SECRET), Verdict.UNCHANGED),
-        (record(pacemaker_digest(BEFORE), pacemaker_digest(NOW), mark=MARK), Verdict.RELOAD),
-        (record(pacemaker_digest(BEFORE), pacemaker_digest(BEFORE), mark=MARK), Verdict.RESTART),
+        (record("", mark=MARK), Consequence.RESTART),
+        (record("", interval_ms=10_000, mark=MARK), Consequence.RESCHEDULE),
+        (record(pacemaker_digest(NOW), mark=MARK), Consequence.UNCHANGED),
+        (record(pacemaker_digest(BEFORE), mark=MARK), Consequence.RESTART),
+        (record(pacemaker_digest(BEFORE), mark=SECRET), Consequence.UNCHANGED),
+        (record(pacemaker_digest(BEFORE), pacemaker_digest(NOW), mark=MARK), Consequence.RELOAD),
+        (record(pacemaker_digest(BEFORE), pacemaker_digest(BEFORE), mark=MARK), Consequence.RESTART),
         (record(pacemaker_digest(BEFORE), pacemaker_digest({"ip": "10.0.0.1"}), names=("ip",), mark=MARK),
-         Verdict.RELOAD),
-        (record(pacemaker_digest(BEFORE), pacemaker_digest({}), names=(), mark=MARK), Verdict.RELOAD),
-        (record(pacemaker_digest(NOW), "other", mark=MARK), Verdict.RESTART),
-        (record(pacemaker_digest(TIMED), interval_ms=10_000, mark=MARK), Verdict.UNCHANGED),
-        (record(pacemaker_digest(NOW), interval_ms=10_000, mark=MARK), Verdict.RESCHEDULE),
+         Consequence.RELOAD),
+        (record(pacemaker_digest(BEFORE), pacemaker_digest({}), names=(), mark=MARK), Consequence.RELOAD),
+        (record(pacemaker_digest(NOW), "other", mark=MARK), Consequence.RESTART),
+        (record(pacemaker_digest(TIMED), interval_ms=10_000, mark=MARK), Consequence.UNCHANGED),
+        (record(pacemaker_digest(NOW), interval_ms=10_000, mark=MARK), Consequence.RESCHEDULE),
     ],
 )  # fmt: skip
-def test_records_of_pacemaker(written: OperationRecord, expected: Verdict) -> None:
+def test_records_of_pacemaker(written: OperationRecord, expected: Consequence) -> None:
     assert judged(written) is expected
 
 
 def test_secrets_count_when_a_failure_is_judged() -> None:
     inventory, settings = unpacked(read(cib(resources=WEB)).cib)
-    web, n1, digests = found(inventory, "web"), inventory.nodes[0], Digests(settings)
+    web, n1, digests = found(inventory, "web"), inventory.nodes[0], ActionDigests(settings)
     assert digests.ran_with_others(web, n1, record(pacemaker_digest(BEFORE), mark=SECRET))
     assert not digests.ran_with_others(web, n1, record(pacemaker_digest(NOW), mark=SECRET))
     assert not digests.ran_with_others(web, n1, record("", mark=MARK))
