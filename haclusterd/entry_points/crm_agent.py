@@ -149,7 +149,7 @@ def lint(arguments: Mapping[str, Json]) -> Response:
 def test(arguments: Mapping[str, Json]) -> Response:
     """Put an agent through the matrix (schema `haclusterd.agent_test/1`); status 1: a trial failed."""
     from haclusterd.adapters.agent_checks.family import adopt_orphans
-    from haclusterd.adapters.agent_checks.matrix import CHECKS, Trial, Verdict
+    from haclusterd.adapters.agent_checks.matrix import CHECKS, Trial, TrialResult
     from haclusterd.adapters.agent_checks.matrix import run as run_matrix
     from haclusterd.entry_points.stand_in_cluster import NODE
 
@@ -182,7 +182,8 @@ def test(arguments: Mapping[str, Json]) -> Response:
                 rows.append(row)
         _say_progress("")
     passed, failed, skipped = (
-        sum(row.verdict is verdict for row in rows) for verdict in (Verdict.PASSED, Verdict.FAILED, Verdict.SKIPPED)
+        sum(row.verdict is result for row in rows)
+        for result in (TrialResult.PASSED, TrialResult.FAILED, TrialResult.SKIPPED)
     )
     data = as_json(AgentTrials(
         agent=str(program.agent), file=str(program.path),

@@ -37,7 +37,7 @@ LISTENS_AFTER_S = 1.0
 """How long after its start a service may take to listen."""
 
 
-class Verdict(StrEnum):
+class TrialResult(StrEnum):
     """The result of a trial."""
 
     PASSED = "passed"
@@ -59,7 +59,7 @@ class Row:
 
     name: str
     what: str
-    verdict: Verdict
+    verdict: TrialResult
     detail: str
     wall_ms: int
 
@@ -532,25 +532,25 @@ def run(trial: Trial, only: Sequence[str] = ()) -> Iterator[Row]:
             continue
         begun = time.monotonic()
         if check.needs_start and has_started is False:
-            row = Row(check.name, check.what, Verdict.SKIPPED, "it does not start", 0)
+            row = Row(check.name, check.what, TrialResult.SKIPPED, "it does not start", 0)
         else:
             verdict, detail = _attempt(trial, check)
             row = Row(check.name, check.what, verdict, detail, int((time.monotonic() - begun) * 1000))
         if check.name == "start":
-            has_started = row.verdict is Verdict.PASSED
+            has_started = row.verdict is TrialResult.PASSED
         yield row
 
 
-def _attempt(trial: Trial, check: Check) -> tuple[Verdict, str]:
+def _attempt(trial: Trial, check: Check) -> tuple[TrialResult, str]:
     with _cleaned(trial):
         try:
-            return Verdict.PASSED, check.perform(trial)
+            return TrialResult.PASSED, check.perform(trial)
         except TrialSkippedError as reason:
-            return Verdict.SKIPPED, str(reason)
+            return TrialResult.SKIPPED, str(reason)
         except TrialFailedError as finding:
-            return Verdict.FAILED, str(finding)
+            return TrialResult.FAILED, str(finding)
         except subprocess.TimeoutExpired as error:
-            return Verdict.FAILED, f"{error.cmd[-1]} did not end within {error.timeout:.0f} s"
+            return TrialResult.FAILED, f"{error.cmd[-1]} did not end within {error.timeout:.0f} s"
 
 
 @contextmanager
