@@ -18,7 +18,7 @@ from haclusterd.simulator.members import MemberChanges
 from haclusterd.simulator.scenario import Cluster
 
 
-class Copies(Checker):
+class MachineCopies(Checker):
     """A copy never joins while the boot that has joined continues, unless that boot was not heard."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -40,7 +40,7 @@ class Copies(Checker):
         """Whether it was seen that it does not."""
 
     @classmethod
-    def of(cls, cluster: Cluster) -> "Copies":
+    def of(cls, cluster: Cluster) -> "MachineCopies":
         """Return the cluster's own, which looks on from the first time that it is asked for."""
         return cluster.checkers.one(cls, lambda: cls(cluster))
 

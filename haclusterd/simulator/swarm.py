@@ -26,7 +26,7 @@ from haclusterd.simulator.checks import coverage, expectations
 from haclusterd.simulator.checks.activities import Activity
 from haclusterd.simulator.checks.checker import ViolationError
 from haclusterd.simulator.clients import Clients, Tally
-from haclusterd.simulator.copies import Copies
+from haclusterd.simulator.copies import MachineCopies
 from haclusterd.simulator.faults import copies as faults_of_copies
 from haclusterd.simulator.faults import devices as faults_of_devices
 from haclusterd.simulator.faults import disks as faults_of_disks
@@ -313,7 +313,7 @@ def run(
     except Exception as error:  # noqa: BLE001 (whatever it is, it is this seed's problem, and is shown with its record)
         problem = _problem_of(error)
         rule = error.rule if isinstance(error, ViolationError) else type(error).__name__
-    excuse = Forgetting.of(cluster).excuse or Copies.of(cluster).excuse
+    excuse = Forgetting.of(cluster).excuse or MachineCopies.of(cluster).excuse
     excused = bool(problem) and bool(excuse)
     if excused:
         cluster.world.record(f"excused, because {excuse}: {problem}")

@@ -9,7 +9,7 @@ from haclusterd.model.machine_marks import MachineMark
 from haclusterd.raft import core
 from haclusterd.simulator.brain import BrainProcess
 from haclusterd.simulator.checks.checker import ViolationError
-from haclusterd.simulator.copies import Copies
+from haclusterd.simulator.copies import MachineCopies
 from haclusterd.simulator.hosts.hosts import Host
 from haclusterd.simulator.scenario import Cluster
 
@@ -18,7 +18,7 @@ MINUTE_MS = 60_000
 
 def start_a_copy(cluster: Cluster, *, is_whole: bool = True) -> Host:
     """Start a copy of the last machine beside it, or of its disk alone."""
-    copies = Copies.of(cluster)
+    copies = MachineCopies.of(cluster)
     copy = copies.make(0.99, is_whole=is_whole)
     assert copy is not None
     copies.begin(copy)
@@ -59,7 +59,7 @@ def test_without_the_question_who_lives_a_copy_passes_for_its_machine(monkeypatc
     monkeypatch.setattr(CopiedNodes, "objection", lambda *_, **__: "")
     cluster = Cluster(3).form()
     start_a_copy(cluster)
-    with pytest.raises(ViolationError, match=r"Copies: n3-copy-1 joins as n3, whose boot .* goes on"):
+    with pytest.raises(ViolationError, match=r"MachineCopies: n3-copy-1 joins as n3, whose boot .* goes on"):
         cluster.run_for(MINUTE_MS)
 
 
@@ -92,7 +92,7 @@ def test_a_copied_disk_does_not_start_while_nobody_hears_its_machine() -> None:
     cluster.run_for(MINUTE_MS)
     cluster.network.restore_all()
     cluster.until_settled(MINUTE_MS, "settled with the first one")
-    assert not Copies.of(cluster).excuse
+    assert not MachineCopies.of(cluster).excuse
 
 
 def test_without_the_question_whose_data_it_is_a_copied_disk_passes_for_its_machine(

@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 
 from haclusterd.model.ids import NodeName
-from haclusterd.simulator.copies import Copies
+from haclusterd.simulator.copies import MachineCopies
 from haclusterd.simulator.faults.base import Drawn, End, Kind
 from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster
@@ -24,7 +24,7 @@ def copied_machine(chance: Chance, _nodes: Nodes) -> Fault:
     is_whole = chance.random() < WHOLE_SHARE
 
     def begin(cluster: Cluster) -> End | None:
-        copies = Copies.of(cluster)
+        copies = MachineCopies.of(cluster)
         copy = copies.make(place, is_whole=is_whole)
         if copy is None:
             return None
@@ -53,7 +53,7 @@ def copy_in_its_place(chance: Chance, _nodes: Nodes) -> Fault:
     declared_after_ms = chance.randint(0, alone_ms)
 
     def begin(cluster: Cluster) -> End | None:
-        copies = Copies.of(cluster)
+        copies = MachineCopies.of(cluster)
         copy = copies.make(place, is_whole=is_whole)
         if copy is None:
             return None
@@ -80,4 +80,4 @@ OUTCOMES = (
     "does not start on another machine",
     "a person says that it is the node",
 )
-"""What comes of it; see `Copies`."""
+"""What comes of it; see `MachineCopies`."""
