@@ -519,8 +519,8 @@ ACTIVITY = (
     ),
     Mutant(
         "_apart",
-        'Template(removed, task, None, "", ORDERED | UNRUNNABLE_FIRST_BLOCKS, then_action=mark)',
-        'Template(removed, START, None, "", ORDERED | UNRUNNABLE_FIRST_BLOCKS, then_action=mark)',
+        'OrderingTemplate(removed, task, None, "", ORDERED | UNRUNNABLE_FIRST_BLOCKS, then_action=mark)',
+        'OrderingTemplate(removed, START, None, "", ORDERED | UNRUNNABLE_FIRST_BLOCKS, then_action=mark)',
         "a copy starts under its new name while the one of before is still stopping, or is left alone",
     ),
     Mutant(

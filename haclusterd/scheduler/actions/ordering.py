@@ -1,7 +1,7 @@
 """Phase: which action comes before which, as users say and as being apart implies.
 
-Source: Pacemaker Explained, "Specifying the Order in which Resources Should Start/Stop". A `Template` speaks of
-resources and tasks (or of actions that exist); `order_expansion` turns it into relations between actions.
+Source: Pacemaker Explained, "Specifying the Order in which Resources Should Start/Stop". An `OrderingTemplate` speaks
+of resources and tasks (or of actions that exist); `order_expansion` turns it into relations between actions.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _BLOCKING = frozenset({START, PROMOTE, MIGRATE_FROM})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Template:
+class OrderingTemplate:
     """One resource's task before another's; an end may be an action instead, and then its resource does not matter."""
 
     first: Resource | None
@@ -84,22 +84,24 @@ def inverse_flags(kind: OrderingKind) -> int:
     return ORDERED | (THEN_IMPLIES_FIRST if kind is OrderingKind.MANDATORY else 0)
 
 
-def at_least(mark: Action, count: int, firsts: Iterable[Resource], task: str, identifier: str) -> Iterator[Template]:
+def at_least(
+    mark: Action, count: int, firsts: Iterable[Resource], task: str, identifier: str
+) -> Iterator[OrderingTemplate]:
     """Let a mark stand for `count` of several resources having done a task."""
     mark.required_runnable_before = count
     mark.why = f"{count} of what comes first {'is' if count == 1 else 'are'} enough"
     for first in firsts:
-        yield Template(
+        yield OrderingTemplate(
             first, task, None, "", MIN_RUNNABLE | FIRST_IMPLIES_THEN_GRAPHED, identifier, then_action=mark
         )  # fmt: skip
 
 
-def after_mark(mark: Action, then: Resource, task: str, flags: int, identifier: str) -> Template:
+def after_mark(mark: Action, then: Resource, task: str, flags: int, identifier: str) -> OrderingTemplate:
     """Order a task after a mark, without which it cannot be done."""
-    return Template(None, "", then, task, flags | UNRUNNABLE_FIRST_BLOCKS, identifier, first_action=mark)
+    return OrderingTemplate(None, "", then, task, flags | UNRUNNABLE_FIRST_BLOCKS, identifier, first_action=mark)
 
 
-def simple_templates(item: Ordering, first: Resource, then: Resource, table: ActionTable) -> Iterator[Template]:
+def simple_templates(item: Ordering, first: Resource, then: Resource, table: ActionTable) -> Iterator[OrderingTemplate]:
     """Return what an ordering of two resources says."""
     if first is then:
         return
@@ -113,9 +115,9 @@ def simple_templates(item: Ordering, first: Resource, then: Resource, table: Act
         yield from at_least(mark, count, first.children, first_task, item.id)
         yield after_mark(mark, then, then_task, flags, item.id)
     else:
-        yield Template(first, first_task, then, then_task, flags, item.id)
+        yield OrderingTemplate(first, first_task, then, then_task, flags, item.id)
     if is_symmetrical and first_task in INVERSE and then_task in INVERSE:
-        yield Template(then, INVERSE[then_task], first, INVERSE[first_task], inverse_flags(item.kind), item.id)
+        yield OrderingTemplate(then, INVERSE[then_task], first, INVERSE[first_task], inverse_flags(item.kind), item.id)
 
 
 def _needed_instances(item: Ordering, first: Resource) -> int:
@@ -125,9 +127,9 @@ def _needed_instances(item: Ordering, first: Resource) -> int:
     return first.definition.clone_min or (0 if item.require_all else 1)
 
 
-def apart_templates(colocations: list[ColocationPair]) -> list[Template]:
+def apart_templates(colocations: list[ColocationPair]) -> list[OrderingTemplate]:
     """Two that must never be together: the one leaves (or loses its role) before the other comes (or gains it)."""
-    found: list[Template] = []
+    found: list[OrderingTemplate] = []
     for colocation in colocations:
         if colocation.score > -INFINITY or not colocation.is_configured:
             continue
@@ -136,7 +138,9 @@ def apart_templates(colocations: list[ColocationPair]) -> list[Template]:
         for (leaving, left_role), (coming, gained_role) in ((dependent, primary), (primary, dependent)):
             for lost in _losing(left_role):
                 for gained in _gaining(gained_role):
-                    found.append(Template(leaving, lost, coming, gained, IF_REQUIRED_ON_SAME_NODE, colocation.id))
+                    found.append(
+                        OrderingTemplate(leaving, lost, coming, gained, IF_REQUIRED_ON_SAME_NODE, colocation.id)
+                    )
     return found
 
 

@@ -12,7 +12,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import ExitCode, Role
 from haclusterd.model.records import dataclass, field
 from haclusterd.scheduler.actions.actions import ActionTable
-from haclusterd.scheduler.actions.ordering import Template
+from haclusterd.scheduler.actions.ordering import OrderingTemplate
 from haclusterd.scheduler.actions.remote_states import RemoteState, remote_state
 from haclusterd.scheduler.model.definition import Discovery, Variant
 from haclusterd.scheduler.model.entities import Action, Node, NodeKind, Replica, Resource
@@ -31,7 +31,7 @@ class Probes:
     """The probes of one plan, and what is to come before or after some of them."""
 
     by_resource: dict[Resource, list[Action]] = field(default_factory=dict)
-    templates: list[Template] = field(default_factory=list)
+    templates: list[OrderingTemplate] = field(default_factory=list)
 
 
 def create_probes(inventory: Inventory, table: ActionTable, settings: Settings) -> Probes:
@@ -128,12 +128,14 @@ class _Prober:
             for other in bundle.replicas:
                 if other is not replica:
                     self.made.templates.append(
-                        Template(None, "", other.container, START, ORDERED | IF_ON_SAME_NODE, first_action=probe)
+                        OrderingTemplate(
+                            None, "", other.container, START, ORDERED | IF_ON_SAME_NODE, first_action=probe
+                        )
                     )
         if replica.connection is not None and self._probe_primitive(replica.connection, node):
             probe = self.made.by_resource[replica.connection][-1]
             self.made.templates.append(
-                Template(replica.container, START, None, "", NESTED_REMOTE_PROBE, then_action=probe)
+                OrderingTemplate(replica.container, START, None, "", NESTED_REMOTE_PROBE, then_action=probe)
             )
 
     def _probe_primitive(self, resource: Resource, node: Node) -> bool:
@@ -189,10 +191,10 @@ class _Prober:
             return True
         if launcher.found.original_role.value <= Role.STOPPED.value:
             if launcher.assignment.node is not None and launcher.assignment.node.name not in launcher.found.known_on:
-                self.made.templates.append(Template(launcher, MONITOR, resource.top, START, ORDERED))
+                self.made.templates.append(OrderingTemplate(launcher, MONITOR, resource.top, START, ORDERED))
             return False
         if _is_about_to_stop(launcher, node):
-            self.made.templates.append(Template(launcher, STOP, resource.top, START, ORDERED))
+            self.made.templates.append(OrderingTemplate(launcher, STOP, resource.top, START, ORDERED))
             return False
         return True
 

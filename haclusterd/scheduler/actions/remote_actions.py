@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from haclusterd.model.ocf import Role
 from haclusterd.scheduler.actions.actions import ActionTable
-from haclusterd.scheduler.actions.ordering import Template
+from haclusterd.scheduler.actions.ordering import OrderingTemplate
 from haclusterd.scheduler.actions.remote_states import RemoteState, remote_state
 from haclusterd.scheduler.model.entities import Action, Node, Resource
 from haclusterd.scheduler.model.relation_flags import (
@@ -39,34 +39,36 @@ _ACTIVE_BUT_LOST = "resources are active but connection is unrecoverable"
 _UNKNOWN_AND_LOST = "resources are in unknown state and connection is unrecoverable"
 
 
-def remote_templates(table: ActionTable) -> list[Template]:
+def remote_templates(table: ActionTable) -> list[OrderingTemplate]:
     """Return the orders between what is done on remote and guest nodes and their connections and launchers."""
-    found: list[Template] = []
+    found: list[OrderingTemplate] = []
     for action in reversed(table.actions):
         resource, node = action.resource, action.node
         if resource is None:
             continue
         if action.task == CLEAR_FAILCOUNT and resource.definition.is_remote_connection:
-            found.append(Template(resource, CLEAR_FAILCOUNT, resource, START, ORDERED, first_action=action))
+            found.append(OrderingTemplate(resource, CLEAR_FAILCOUNT, resource, START, ORDERED, first_action=action))
         elif node is not None and node.is_remote and node.connection is not None and not action.is_pseudo:
             found.extend(_of_action(action, node, node.connection))
     return found
 
 
-def _of_action(action: Action, node: Node, connection: Resource) -> Iterator[Template]:
+def _of_action(action: Action, node: Node, connection: Resource) -> Iterator[OrderingTemplate]:
     resource = action.resource
     assert resource is not None
     if action.task == START:
         for stop in resource.actions.get((STOP, 0), ()):
             if stop.node is not node:
-                yield Template(connection, START, stop.resource, STOP, ORDERED | GUEST_ALLOWED, then_action=stop)
+                yield OrderingTemplate(
+                    connection, START, stop.resource, STOP, ORDERED | GUEST_ALLOWED, then_action=stop
+                )
     if connection.launcher is not None and node.is_guest:
         yield from _on_guest(action, connection, connection.launcher)
     else:
         yield from _on_remote(action, node, connection)
 
 
-def _on_remote(action: Action, node: Node, connection: Resource) -> Iterator[Template]:
+def _on_remote(action: Action, node: Node, connection: Resource) -> Iterator[OrderingTemplate]:
     state = remote_state(node)
     if action.task in _UP:
         yield _after_start(connection, action, FIRST_IMPLIES_THEN if state is RemoteState.FAILED else 0)
@@ -86,7 +88,9 @@ def _on_remote(action: Action, node: Node, connection: Resource) -> Iterator[Tem
         yield from _other_on_remote(action, node, connection, state)
 
 
-def _other_on_remote(action: Action, node: Node, connection: Resource, state: RemoteState) -> Iterator[Template]:
+def _other_on_remote(
+    action: Action, node: Node, connection: Resource, state: RemoteState
+) -> Iterator[OrderingTemplate]:
     if action.is_probe and state is RemoteState.FAILED:
         demand_fencing(node, _UNKNOWN_AND_LOST)
     elif connection.current_node() is not None and state is RemoteState.STOPPED:
@@ -95,9 +99,9 @@ def _other_on_remote(action: Action, node: Node, connection: Resource, state: Re
         yield _after_start(connection, action, 0)
 
 
-def _on_guest(action: Action, connection: Resource, launcher: Resource) -> Iterator[Template]:
+def _on_guest(action: Action, connection: Resource, launcher: Resource) -> Iterator[OrderingTemplate]:
     if action.task in _UP:
-        yield Template(
+        yield OrderingTemplate(
             launcher,
             START,
             action.resource,
@@ -113,13 +117,13 @@ def _on_guest(action: Action, connection: Resource, launcher: Resource) -> Itera
         yield _after_start(connection, action, FIRST_IMPLIES_THEN if action.interval_ms else 0)
 
 
-def _after_start(connection: Resource, action: Action, flags: int) -> Template:
+def _after_start(connection: Resource, action: Action, flags: int) -> OrderingTemplate:
     flags |= GUEST_ALLOWED | UNRUNNABLE_FIRST_BLOCKS
-    return Template(connection, START, action.resource, action.task, flags, then_action=action)
+    return OrderingTemplate(connection, START, action.resource, action.task, flags, then_action=action)
 
 
-def _before_stop(action: Action, connection: Resource, flags: int) -> Template:
-    return Template(action.resource, action.task, connection, STOP, flags | GUEST_ALLOWED, first_action=action)
+def _before_stop(action: Action, connection: Resource, flags: int) -> OrderingTemplate:
+    return OrderingTemplate(action.resource, action.task, connection, STOP, flags | GUEST_ALLOWED, first_action=action)
 
 
 def set_routers(table: ActionTable) -> None:

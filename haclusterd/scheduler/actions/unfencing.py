@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from haclusterd.model.ids import NodeName
 from haclusterd.scheduler.actions.actions import ActionTable
-from haclusterd.scheduler.actions.ordering import Template
+from haclusterd.scheduler.actions.ordering import OrderingTemplate
 from haclusterd.scheduler.model.digests import pacemaker_digest
 from haclusterd.scheduler.model.entities import Action, Node, Resource
 from haclusterd.scheduler.model.inventory import Inventory
@@ -141,7 +141,7 @@ def _unfencing_of(node: Node, table: ActionTable) -> Action:
     return table.make_fence(node, UNFENCE, required=False)
 
 
-def unfencing_templates(inventory: Inventory, table: ActionTable, settings: Settings) -> Iterator[Template]:
+def unfencing_templates(inventory: Inventory, table: ActionTable, settings: Settings) -> Iterator[OrderingTemplate]:
     """Yield the restarts that unfencing means: what needs it stops before and starts after."""
     if not settings.is_unfencing_used:
         return
@@ -150,6 +150,8 @@ def unfencing_templates(inventory: Inventory, table: ActionTable, settings: Sett
             continue
         for name in sorted({*leaf.assignment.allowed, *(node.name for node in leaf.found.active_nodes)}):
             unfence = _unfencing_of(inventory.nodes_by_name[name], table)
-            yield Template(leaf, STOP, None, "", ORDERED | THEN_IMPLIES_FIRST | IF_ON_SAME_NODE, then_action=unfence)
+            yield OrderingTemplate(
+                leaf, STOP, None, "", ORDERED | THEN_IMPLIES_FIRST | IF_ON_SAME_NODE, then_action=unfence
+            )
             flags = FIRST_IMPLIES_SAME_NODE_THEN | IF_ON_SAME_NODE
-            yield Template(None, "", leaf, START, flags, first_action=unfence)
+            yield OrderingTemplate(None, "", leaf, START, flags, first_action=unfence)

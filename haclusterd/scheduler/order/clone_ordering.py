@@ -6,7 +6,7 @@ Source: Pacemaker Explained, "Clones" and "Promotable clones".
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
-from haclusterd.scheduler.actions.ordering import Template
+from haclusterd.scheduler.actions.ordering import OrderingTemplate
 from haclusterd.scheduler.model.entities import Resource
 from haclusterd.scheduler.model.relation_flags import (
     FIRST_IMPLIES_THEN_GRAPHED,
@@ -27,42 +27,42 @@ _BETWEEN_ROLES = (
 )
 
 
-def clone_templates(clone: Resource) -> Iterator[Template]:
+def clone_templates(clone: Resource) -> Iterator[OrderingTemplate]:
     """Yield the orderings of one clone."""
-    yield Template(clone, STOPPED, clone, START, ORDERED)
-    yield Template(clone, START, clone, RUNNING, UNRUNNABLE_FIRST_BLOCKS)
-    yield Template(clone, STOP, clone, STOPPED, UNRUNNABLE_FIRST_BLOCKS)
+    yield OrderingTemplate(clone, STOPPED, clone, START, ORDERED)
+    yield OrderingTemplate(clone, START, clone, RUNNING, UNRUNNABLE_FIRST_BLOCKS)
+    yield OrderingTemplate(clone, STOP, clone, STOPPED, UNRUNNABLE_FIRST_BLOCKS)
     if clone.definition.is_promotable:
-        yield Template(clone, DEMOTED, clone, STOP, ORDERED)
-        yield Template(clone, RUNNING, clone, PROMOTE, UNRUNNABLE_FIRST_BLOCKS)
+        yield OrderingTemplate(clone, DEMOTED, clone, STOP, ORDERED)
+        yield OrderingTemplate(clone, RUNNING, clone, PROMOTE, UNRUNNABLE_FIRST_BLOCKS)
     instances = sorted(clone.children, key=_number) if clone.definition.is_ordered else clone.children
     for instance in instances:
-        yield Template(clone, START, instance, START, UNRUNNABLE_FIRST_BLOCKS | THEN_IMPLIES_FIRST_GRAPHED)
-        yield Template(instance, START, clone, RUNNING, FIRST_IMPLIES_THEN_GRAPHED)
-        yield Template(clone, STOP, instance, STOP, THEN_IMPLIES_FIRST_GRAPHED)
-        yield Template(instance, STOP, clone, STOPPED, FIRST_IMPLIES_THEN_GRAPHED)
+        yield OrderingTemplate(clone, START, instance, START, UNRUNNABLE_FIRST_BLOCKS | THEN_IMPLIES_FIRST_GRAPHED)
+        yield OrderingTemplate(instance, START, clone, RUNNING, FIRST_IMPLIES_THEN_GRAPHED)
+        yield OrderingTemplate(clone, STOP, instance, STOP, THEN_IMPLIES_FIRST_GRAPHED)
+        yield OrderingTemplate(instance, STOP, clone, STOPPED, FIRST_IMPLIES_THEN_GRAPHED)
     if clone.definition.is_ordered:
         for earlier, later in combinations(instances, 2):
-            yield Template(earlier, START, later, START, ORDERED)
-            yield Template(later, STOP, earlier, STOP, ORDERED)
+            yield OrderingTemplate(earlier, START, later, START, ORDERED)
+            yield OrderingTemplate(later, STOP, earlier, STOP, ORDERED)
     if clone.definition.is_promotable:
         yield from promotion_templates(clone, clone.children)
 
 
-def promotion_templates(owner: Resource, instances: Sequence[Resource]) -> Iterator[Template]:
+def promotion_templates(owner: Resource, instances: Sequence[Resource]) -> Iterator[OrderingTemplate]:
     """Yield what promotion adds, to a clone or to the bundle around one."""
     for first, then in _BETWEEN_ROLES:
-        yield Template(owner, first, owner, then, ORDERED)
+        yield OrderingTemplate(owner, first, owner, then, ORDERED)
     for instance in instances:
-        yield Template(instance, DEMOTE, instance, PROMOTE, ORDERED)
-        yield Template(owner, PROMOTE, instance, PROMOTE, ORDERED)
-        yield Template(instance, PROMOTE, owner, PROMOTED, ORDERED)
-        yield Template(owner, DEMOTE, instance, DEMOTE, THEN_IMPLIES_FIRST_GRAPHED)
-        yield Template(instance, DEMOTE, owner, DEMOTED, FIRST_IMPLIES_THEN_GRAPHED)
+        yield OrderingTemplate(instance, DEMOTE, instance, PROMOTE, ORDERED)
+        yield OrderingTemplate(owner, PROMOTE, instance, PROMOTE, ORDERED)
+        yield OrderingTemplate(instance, PROMOTE, owner, PROMOTED, ORDERED)
+        yield OrderingTemplate(owner, DEMOTE, instance, DEMOTE, THEN_IMPLIES_FIRST_GRAPHED)
+        yield OrderingTemplate(instance, DEMOTE, owner, DEMOTED, FIRST_IMPLIES_THEN_GRAPHED)
     if owner.definition.is_ordered:
         for earlier, later in pairwise(sorted(instances, key=_number)):
-            yield Template(earlier, PROMOTE, later, PROMOTE, ORDERED)
-            yield Template(later, DEMOTE, earlier, DEMOTE, ORDERED)
+            yield OrderingTemplate(earlier, PROMOTE, later, PROMOTE, ORDERED)
+            yield OrderingTemplate(later, DEMOTE, earlier, DEMOTE, ORDERED)
 
 
 def _number(instance: Resource) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from haclusterd.model.ids import base_of
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.flags import forbid, need
-from haclusterd.scheduler.actions.ordering import Template
+from haclusterd.scheduler.actions.ordering import OrderingTemplate
 from haclusterd.scheduler.model.entities import Resource
 from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.relation_flags import ORDERED, UNRUNNABLE_FIRST_BLOCKS
@@ -25,7 +25,7 @@ from haclusterd.scheduler.unpack.names_in_use import Names
 MARK = "former_names_stopped_"
 
 
-def former_name_templates(inventory: Inventory, table: ActionTable, settings: Settings) -> Iterator[Template]:
+def former_name_templates(inventory: Inventory, table: ActionTable, settings: Settings) -> Iterator[OrderingTemplate]:
     """Yield how copies wait for what may run under a name that they no longer have."""
     names = Names.of(inventory, settings)
     for leaf in names.leaves:
@@ -39,13 +39,15 @@ def former_name_templates(inventory: Inventory, table: ActionTable, settings: Se
             yield from _apart(removed, successors, table, is_known=True)
 
 
-def _apart(removed: Resource, successors: list[Resource], table: ActionTable, *, is_known: bool) -> Iterator[Template]:
+def _apart(
+    removed: Resource, successors: list[Resource], table: ActionTable, *, is_known: bool
+) -> Iterator[OrderingTemplate]:
     mark = table.make_mark(f"{MARK}{removed.id}")
     need(mark, f"{removed.id} has stopped")
     if not is_known:
         forbid(mark, mark)
     # A stop that may not run, such as of what is not managed, holds the start back for good.
     for task in (STOP, RELOAD_AGENT) if removed.found.reload_on else (STOP,):
-        yield Template(removed, task, None, "", ORDERED | UNRUNNABLE_FIRST_BLOCKS, then_action=mark)
+        yield OrderingTemplate(removed, task, None, "", ORDERED | UNRUNNABLE_FIRST_BLOCKS, then_action=mark)
     for leaf in successors:
-        yield Template(None, "", leaf, START, ORDERED | UNRUNNABLE_FIRST_BLOCKS, first_action=mark)
+        yield OrderingTemplate(None, "", leaf, START, ORDERED | UNRUNNABLE_FIRST_BLOCKS, first_action=mark)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from haclusterd.model.ocf import Role
 from haclusterd.scheduler.actions.actions import ActionTable
-from haclusterd.scheduler.actions.ordering import Template
+from haclusterd.scheduler.actions.ordering import OrderingTemplate
 from haclusterd.scheduler.model.definition import Variant
 from haclusterd.scheduler.model.entities import Resource
 from haclusterd.scheduler.model.inventory import Inventory
@@ -56,14 +56,16 @@ _ACTIVITY = _Pair(START, RUNNING, STOP, STOPPED)
 _PROMOTION = _Pair(PROMOTE, PROMOTED, DEMOTE, DEMOTED)
 
 
-def internal_templates(inventory: Inventory, table: ActionTable, settings: Settings) -> Iterator[Template]:
+def internal_templates(inventory: Inventory, table: ActionTable, settings: Settings) -> Iterator[OrderingTemplate]:
     """Yield the orderings of all resources."""
     has_limits = settings.placement_strategy != "default"
     for top in inventory.tops:
         yield from _inside(top, inventory, table, has_limits=has_limits)
 
 
-def _inside(resource: Resource, inventory: Inventory, table: ActionTable, *, has_limits: bool) -> Iterator[Template]:
+def _inside(
+    resource: Resource, inventory: Inventory, table: ActionTable, *, has_limits: bool
+) -> Iterator[OrderingTemplate]:
     if resource.variant is Variant.PRIMITIVE:
         yield from _of_primitive(resource, inventory, table, has_limits=has_limits)
         return
@@ -79,26 +81,26 @@ def _inside(resource: Resource, inventory: Inventory, table: ActionTable, *, has
 
 def _of_primitive(
     resource: Resource, inventory: Inventory, table: ActionTable, *, has_limits: bool
-) -> Iterator[Template]:
+) -> Iterator[OrderingTemplate]:
     if not resource.is_managed:
         return
-    yield Template(resource, STOP, resource, START, ORDERED | FIRST_IMPLIES_THEN | INTERMEDIATE_STOP)
+    yield OrderingTemplate(resource, STOP, resource, START, ORDERED | FIRST_IMPLIES_THEN | INTERMEDIATE_STOP)
     if resource.top.definition.is_promotable or resource.found.original_role.value > Role.UNPROMOTED.value:
-        yield Template(resource, DEMOTE, resource, STOP, PROMOTED_THEN_IMPLIES_FIRST)
-        yield Template(resource, START, resource, PROMOTE, UNRUNNABLE_FIRST_BLOCKS)
+        yield OrderingTemplate(resource, DEMOTE, resource, STOP, PROMOTED_THEN_IMPLIES_FIRST)
+        yield OrderingTemplate(resource, START, resource, PROMOTE, UNRUNNABLE_FIRST_BLOCKS)
     if resource.actions.get((DELETE, 0)):
-        yield Template(resource, DELETE, resource, MONITOR, IF_ON_SAME_NODE | THEN_CANCELS_FIRST)
+        yield OrderingTemplate(resource, DELETE, resource, MONITOR, IF_ON_SAME_NODE | THEN_CANCELS_FIRST)
     if has_limits and resource.definition.utilization:
         yield from load_templates(resource, inventory, table)
     if resource.launcher is not None:
         yield from launcher_templates(resource, resource.launcher)
 
 
-def group_templates(group: Resource) -> Iterator[Template]:
+def group_templates(group: Resource) -> Iterator[OrderingTemplate]:
     """Yield the orderings inside a group."""
-    yield Template(group, STOP, group, STOPPED, UNRUNNABLE_FIRST_BLOCKS)
-    yield Template(group, STOPPED, group, START, ORDERED)
-    yield Template(group, START, group, RUNNING, UNRUNNABLE_FIRST_BLOCKS)
+    yield OrderingTemplate(group, STOP, group, STOPPED, UNRUNNABLE_FIRST_BLOCKS)
+    yield OrderingTemplate(group, STOPPED, group, START, ORDERED)
+    yield OrderingTemplate(group, START, group, RUNNING, UNRUNNABLE_FIRST_BLOCKS)
     is_promotable = group.top.definition.is_promotable
     last_active: Resource | None = None
     previous: Resource | None = None
@@ -110,33 +112,35 @@ def group_templates(group: Resource) -> Iterator[Template]:
             yield from _after_previous(member, previous)
             is_gap = bool(member.found.active_nodes) and not previous.found.active_nodes
             if is_gap and last_active is not None:
-                yield Template(member, STOP, last_active, STOP, ORDERED)
+                yield OrderingTemplate(member, STOP, last_active, STOP, ORDERED)
         if member.found.active_nodes:
             last_active = member
         previous = member
 
 
-def _with_group(group: Resource, member: Resource, previous: Resource | None, pair: _Pair) -> Iterator[Template]:
+def _with_group(
+    group: Resource, member: Resource, previous: Resource | None, pair: _Pair
+) -> Iterator[OrderingTemplate]:
     """A member acts after the group's action, and the group's mark comes when its members have acted."""
     is_first = previous is None and group.definition.is_ordered
     down = THEN_IMPLIES_FIRST_GRAPHED | (ORDERED if is_first else 0)
     ended = FIRST_IMPLIES_THEN if is_first else FIRST_IMPLIES_THEN_GRAPHED
     begun = UNRUNNABLE_FIRST_BLOCKS | FIRST_IMPLIES_THEN | FIRST_IMPLIES_THEN_GRAPHED
-    yield Template(group, pair.down, member, pair.down, down)
-    yield Template(member, pair.down, group, pair.down_mark, ended)
-    yield Template(group, pair.up, member, pair.up, THEN_IMPLIES_FIRST_GRAPHED)
-    yield Template(member, pair.up, group, pair.up_mark, begun)
+    yield OrderingTemplate(group, pair.down, member, pair.down, down)
+    yield OrderingTemplate(member, pair.down, group, pair.down_mark, ended)
+    yield OrderingTemplate(group, pair.up, member, pair.up, THEN_IMPLIES_FIRST_GRAPHED)
+    yield OrderingTemplate(member, pair.up, group, pair.up_mark, begun)
 
 
-def _after_previous(member: Resource, previous: Resource) -> Iterator[Template]:
-    yield Template(previous, START, member, START, FIRST_IMPLIES_THEN | UNRUNNABLE_FIRST_BLOCKS)
-    yield Template(member, STOP, previous, STOP, ORDERED | INTERMEDIATE_STOP)
+def _after_previous(member: Resource, previous: Resource) -> Iterator[OrderingTemplate]:
+    yield OrderingTemplate(previous, START, member, START, FIRST_IMPLIES_THEN | UNRUNNABLE_FIRST_BLOCKS)
+    yield OrderingTemplate(member, STOP, previous, STOP, ORDERED | INTERMEDIATE_STOP)
     if member.found.active_nodes and not previous.found.active_nodes:
-        yield Template(member, STOP, previous, START, THEN_IMPLIES_FIRST | UNRUNNABLE_FIRST_BLOCKS)
+        yield OrderingTemplate(member, STOP, previous, START, THEN_IMPLIES_FIRST | UNRUNNABLE_FIRST_BLOCKS)
 
 
-def _promoting(group: Resource, member: Resource, previous: Resource | None) -> Iterator[Template]:
+def _promoting(group: Resource, member: Resource, previous: Resource | None) -> Iterator[OrderingTemplate]:
     yield from _with_group(group, member, previous, _PROMOTION)
     if previous is not None and group.definition.is_ordered:
-        yield Template(previous, PROMOTE, member, PROMOTE, FIRST_IMPLIES_THEN | UNRUNNABLE_FIRST_BLOCKS)
-        yield Template(member, DEMOTE, previous, DEMOTE, ORDERED)
+        yield OrderingTemplate(previous, PROMOTE, member, PROMOTE, FIRST_IMPLIES_THEN | UNRUNNABLE_FIRST_BLOCKS)
+        yield OrderingTemplate(member, DEMOTE, previous, DEMOTE, ORDERED)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.flags import need
-from haclusterd.scheduler.actions.ordering import Template
+from haclusterd.scheduler.actions.ordering import OrderingTemplate
 from haclusterd.scheduler.model.entities import Action, Node, Resource
 from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.relation_flags import IF_ON_SAME_NODE_OR_TARGET
@@ -16,15 +16,15 @@ from haclusterd.scheduler.model.tasks import MIGRATE_TO, START, STOP
 LOAD_MARK = "load_stopped_"
 
 
-def load_templates(resource: Resource, inventory: Inventory, table: ActionTable) -> Iterator[Template]:
+def load_templates(resource: Resource, inventory: Inventory, table: ActionTable) -> Iterator[OrderingTemplate]:
     """Yield how a primitive that uses something of its node waits, and lets others wait."""
     for node in resource.found.active_nodes:
         mark = _mark(node, table)
-        yield Template(resource, STOP, None, "", IF_ON_SAME_NODE_OR_TARGET, then_action=mark)
+        yield OrderingTemplate(resource, STOP, None, "", IF_ON_SAME_NODE_OR_TARGET, then_action=mark)
     for name in sorted(resource.assignment.allowed):
         mark = _mark(inventory.nodes_by_name[name], table)
         for task in (START, MIGRATE_TO):
-            yield Template(None, "", resource, task, IF_ON_SAME_NODE_OR_TARGET, first_action=mark)
+            yield OrderingTemplate(None, "", resource, task, IF_ON_SAME_NODE_OR_TARGET, first_action=mark)
 
 
 def _mark(node: Node, table: ActionTable) -> Action:

@@ -6,13 +6,13 @@ before the migration begins.
 
 from collections.abc import Iterable, Iterator
 
-from haclusterd.scheduler.actions.ordering import Template
+from haclusterd.scheduler.actions.ordering import OrderingTemplate
 from haclusterd.scheduler.model.entities import Resource
 from haclusterd.scheduler.model.relation_flags import IF_FIRST_UNMIGRATABLE, ORDERED
 from haclusterd.scheduler.model.tasks import DEMOTE, MIGRATE_FROM, MIGRATE_TO, PROMOTE, START, STOP
 
 
-def with_migrations(templates: Iterable[Template]) -> Iterator[Template]:
+def with_migrations(templates: Iterable[OrderingTemplate]) -> Iterator[OrderingTemplate]:
     """Yield each template, and after it what it means for migrations."""
     for template in templates:
         yield template
@@ -25,23 +25,23 @@ def with_migrations(templates: Iterable[Template]) -> Iterator[Template]:
             yield from _equivalents(template, first, then)
 
 
-def _equivalents(template: Template, first: Resource, then: Resource) -> Iterator[Template]:
+def _equivalents(template: OrderingTemplate, first: Resource, then: Resource) -> Iterator[OrderingTemplate]:
     tasks = template.first_task, template.then_task
     waits = ORDERED | (IF_FIRST_UNMIGRATABLE if first.found.is_migratable else 0)
     is_partial = then.partial_target is not None
     if tasks == (START, START):
         if first.found.is_migratable:
-            yield Template(first, MIGRATE_FROM, then, MIGRATE_TO, ORDERED, template.id)
-        yield Template(first, START, then, MIGRATE_TO, waits, template.id)
+            yield OrderingTemplate(first, MIGRATE_FROM, then, MIGRATE_TO, ORDERED, template.id)
+        yield OrderingTemplate(first, START, then, MIGRATE_TO, waits, template.id)
     elif tasks == (STOP, STOP):
         # What stops on a remote node stops before its connection moves.
         stop = template.first_action
-        yield Template(first, STOP, then, MIGRATE_TO, waits, template.id, first_action=stop)
+        yield OrderingTemplate(first, STOP, then, MIGRATE_TO, waits, template.id, first_action=stop)
         if is_partial:
-            yield Template(first, STOP, then, MIGRATE_FROM, waits, template.id, first_action=stop)
+            yield OrderingTemplate(first, STOP, then, MIGRATE_FROM, waits, template.id, first_action=stop)
     elif tasks == (PROMOTE, START):
-        yield Template(first, PROMOTE, then, MIGRATE_TO, ORDERED, template.id)
+        yield OrderingTemplate(first, PROMOTE, then, MIGRATE_TO, ORDERED, template.id)
     elif tasks == (DEMOTE, STOP):
-        yield Template(first, DEMOTE, then, MIGRATE_TO, ORDERED, template.id)
+        yield OrderingTemplate(first, DEMOTE, then, MIGRATE_TO, ORDERED, template.id)
         if is_partial:
-            yield Template(first, DEMOTE, then, MIGRATE_FROM, ORDERED, template.id)
+            yield OrderingTemplate(first, DEMOTE, then, MIGRATE_FROM, ORDERED, template.id)

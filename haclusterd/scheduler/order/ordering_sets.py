@@ -11,7 +11,7 @@ from haclusterd.model.configuration import Configuration, Ordering, OrderingKind
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.ordering import (
     INVERSE,
-    Template,
+    OrderingTemplate,
     after_mark,
     at_least,
     find_each,
@@ -29,7 +29,7 @@ from haclusterd.scheduler.model.tasks import DEMOTE, START, STOP
 
 def user_templates(
     inventory: Inventory, configuration: Configuration, table: ActionTable, time: EffectiveTime
-) -> Iterator[Template]:
+) -> Iterator[OrderingTemplate]:
     """Return what all ordering constraints say that are in force, in document order."""
     for item in orderings_of(configuration, time):
         if item.sets:
@@ -60,7 +60,7 @@ def _ends_as_sets(item: Ordering, inventory: Inventory, configuration: Configura
 
 def _set_templates(
     item: Ordering, sets: tuple[ResourceSet, ...], inventory: Inventory, table: ActionTable
-) -> Iterator[Template]:
+) -> Iterator[OrderingTemplate]:
     members = [find_each(inventory, each.members) for each in sets]
     is_symmetrical = item.is_symmetrical and item.kind is not OrderingKind.SERIALIZE
     for index, (given, resources) in enumerate(zip(sets, members, strict=True)):
@@ -78,7 +78,7 @@ def _kind(given: ResourceSet, item: Ordering) -> OrderingKind:
     return kinds.get((given.kind or "").lower(), item.kind)
 
 
-def _inside(item: Ordering, given: ResourceSet, resources: list[Resource]) -> Iterator[Template]:
+def _inside(item: Ordering, given: ResourceSet, resources: list[Resource]) -> Iterator[OrderingTemplate]:
     action, kind = given.action or START, _kind(given, item)
     is_symmetrical = item.is_symmetrical and kind is not OrderingKind.SERIALIZE
     flags = flags_of(kind, action, is_symmetrical=is_symmetrical)
@@ -88,10 +88,10 @@ def _inside(item: Ordering, given: ResourceSet, resources: list[Resource]) -> It
     else:
         pairs = list(pairwise(resources)) if is_chain else []
     for first, then in pairs:
-        yield Template(first, action, then, action, flags, item.id)
+        yield OrderingTemplate(first, action, then, action, flags, item.id)
     if is_symmetrical and action in INVERSE:
         for first, then in pairs:
-            yield Template(then, INVERSE[action], first, INVERSE[action], inverse_flags(kind), item.id)
+            yield OrderingTemplate(then, INVERSE[action], first, INVERSE[action], inverse_flags(kind), item.id)
 
 
 def _between(
@@ -101,7 +101,7 @@ def _between(
     table: ActionTable,
     *,
     is_symmetrical: bool,
-) -> Iterator[Template]:
+) -> Iterator[OrderingTemplate]:
     (first_set, firsts), (then_set, thens) = earlier, later
     first_task, then_task = first_set.action or START, then_set.action or START
     flags = flags_of(item.kind, first_task, is_symmetrical=is_symmetrical)
@@ -110,7 +110,7 @@ def _between(
         yield from _any_of(mark, item, (firsts, first_task), (thens, then_task), flags)
         return
     for first, then in product(_end(first_set, firsts, -1), _end(then_set, thens, 0)):
-        yield Template(first, first_task, then, then_task, flags, item.id)
+        yield OrderingTemplate(first, first_task, then, then_task, flags, item.id)
 
 
 def _between_inverse(
@@ -118,7 +118,7 @@ def _between_inverse(
     earlier: tuple[ResourceSet, list[Resource]],
     later: tuple[ResourceSet, list[Resource]],
     table: ActionTable,
-) -> Iterator[Template]:
+) -> Iterator[OrderingTemplate]:
     """The way back: what was later is undone first."""
     (first_set, firsts), (then_set, thens) = earlier, later
     first_task = INVERSE.get(first_set.action or START, "")
@@ -131,12 +131,12 @@ def _between_inverse(
         yield from _any_of(mark, item, (firsts, first_task), (thens, then_task), flags)
         return
     for first, then in product(_end(first_set, firsts, 0), _end(then_set, thens, -1)):
-        yield Template(first, first_task, then, then_task, flags, item.id)
+        yield OrderingTemplate(first, first_task, then, then_task, flags, item.id)
 
 
 def _any_of(
     mark: Action, item: Ordering, firsts: tuple[list[Resource], str], thens: tuple[list[Resource], str], flags: int
-) -> Iterator[Template]:
+) -> Iterator[OrderingTemplate]:
     """One of the first set is enough."""
     yield from at_least(mark, 1, *firsts, item.id)
     for then in thens[0]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from haclusterd.scheduler.actions.actions import ActionTable
-from haclusterd.scheduler.actions.ordering import Template
+from haclusterd.scheduler.actions.ordering import OrderingTemplate
 from haclusterd.scheduler.actions.probes import Probes
 from haclusterd.scheduler.actions.unfencing import UNFENCE
 from haclusterd.scheduler.model.definition import Variant
@@ -64,7 +64,7 @@ def _order_promotions(probe: Action, clone: Resource, table: ActionTable) -> Non
 
 
 def order_others_after_probes(
-    probes: Probes, templates: Iterable[Template], table: ActionTable, settings: Settings
+    probes: Probes, templates: Iterable[OrderingTemplate], table: ActionTable, settings: Settings
 ) -> None:
     """Order what others do after the probes, once all orders among resources are known."""
     by_resource = probes.by_resource
@@ -92,7 +92,7 @@ def _order_instances(resource: Resource, asked: list[Action], table: ActionTable
                     table.relate(probe, start, ORDERED | UNRUNNABLE_FIRST_BLOCKS)
 
 
-def _order_as_stop(template: Template, asked: list[Action], table: ActionTable) -> None:
+def _order_as_stop(template: OrderingTemplate, asked: list[Action], table: ActionTable) -> None:
     first, then = template.first, template.then
     assert first is not None
     if then is not None and first.launcher is then and template.then_task == STOP:
