@@ -1,8 +1,8 @@
 """One request on the control socket: decide, propose, wait, answer.
 
 A verb decides by the newest applied CIB; its commands are proposed in order, and each must be applied before the next.
-If the configuration changes meanwhile, the verb runs again, a few times. What was proposed is finished even when the
-client has disconnected; everything else of its request ends then.
+If the configuration changes meanwhile, the verb runs again, for CONFLICT_RETRY_MS. What was proposed is finished even
+when the client has disconnected; everything else of its request ends then.
 
 Invariant: every wait and every repetition of a request has a named bound, after which it is answered with a code
 (docs/design/0010-requests.md lists them). A request has one time, that of its arrival, however often its verb runs.
