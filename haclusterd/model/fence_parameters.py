@@ -24,6 +24,14 @@ RETRY_PAUSE_MS = 1000
 RETRY_SHARE_PERCENT = 70
 """No retry after this part of the timeout."""
 
+
+def _retries(action: str) -> Row:
+    return Row(
+        f"pcmk_{action}_retries", ValueType.INTEGER, str(ATTEMPTS_DEFAULT), "How often the agent is called at most.",
+        minimum=1,
+    )  # fmt: skip
+
+
 DEVICE_PARAMETERS: tuple[Row, ...] = (
     Row("pcmk_host_list", ValueType.STRING, "", "The nodes that it can fence; with pcmk_host_map empty too: all."),
     Row("pcmk_host_map", ValueType.STRING, "", "What the device calls the nodes: node:port;node2:port2."),
@@ -46,13 +54,10 @@ DEVICE_PARAMETERS: tuple[Row, ...] = (
             Row(f"pcmk_{action}_action", ValueType.STRING, action, f"What the agent is asked for instead of {action}."),
             Row(f"pcmk_{action}_timeout", ValueType.DURATION, "", "How long that may take; else fencing-timeout.",
                 minimum=1),
-            Row(f"pcmk_{action}_retries", ValueType.INTEGER, "2", "How often the agent is called at most.", minimum=1),
+            _retries(action),
         )
     ),
-    *(
-        Row(f"pcmk_{action}_retries", ValueType.INTEGER, "2", "How often the agent is called at most.", minimum=1)
-        for action in ("list", "status", "monitor")
-    ),
+    *(_retries(action) for action in ("list", "status", "monitor")),
     Row("pcmk_list_action", ValueType.STRING, "list", "What the agent is asked for instead of list.", since=2),
     Row("pcmk_list_timeout", ValueType.DURATION, "", "How long that may take; else fencing-timeout.", minimum=1,
         since=2),
