@@ -27,11 +27,16 @@ from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.records import dataclass, replace
 from haclusterd.model.watchdog import WatchdogSettings
 from haclusterd.raft.identity import create_identity
-from haclusterd.runtime.settings import BOOT_ID_FILE, CONFIGURATION_FILE, Installation, render
+from haclusterd.runtime.settings import (
+    BOOT_ID_FILE,
+    CONFIGURATION_FILE,
+    RUNTIME_DIRECTORY,
+    STATE_DIRECTORY,
+    Installation,
+    render,
+)
 
 HEARTBEAT_KEYS = "heartbeat.keys"
-STATE_DIRECTORY = Path("/var/lib/haclusterd")
-RUNTIME_DIRECTORY = Path("/run/haclusterd")
 
 
 class SetupRefusedError(Exception):

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 from haclusterd.adapters.agent_checks.one_action import Program, perform
 from haclusterd.adapters.agents.metadata import MetadataError, read_agent_metadata, read_description
-from haclusterd.adapters.agents.surroundings import OWN_PROVIDER, Surroundings
+from haclusterd.adapters.agents.surroundings import AGENT_STATE, OWN_PROVIDER, Surroundings
 from haclusterd.adapters.agents.survey import metadata_text
 from haclusterd.adapters.agents.tools import named_tools
 from haclusterd.adapters.machine.installation import agent_library, share_directory
@@ -25,6 +25,7 @@ from haclusterd.model.json_value import Json
 from haclusterd.model.ocf import DEFAULT_TIMEOUT_MS
 from haclusterd.model.records import replace
 from haclusterd.model.requests import Response
+from haclusterd.protocol.control import DEFAULT_SOCKET
 from haclusterd.reports.codes import Code
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.reports.items import ReportItem, report
@@ -47,8 +48,7 @@ if TYPE_CHECKING:  # They take long to import, and only trials need them.
     from haclusterd.adapters.agent_checks.matrix import Row
     from haclusterd.entry_points.stand_in_cluster import StandInCluster
 
-CONTROL_SOCKET = Path("/run/haclusterd/control.sock")
-STATE_DIRECTORY = Path("/run/haclusterd/agent-state")
+STATE_DIRECTORY = Path(DEFAULT_SOCKET).parent / AGENT_STATE
 """Where the daemon keeps its agents' files."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
 ACTIONS_OF_NO_PARAMETERS = ("meta-data",)
@@ -252,7 +252,7 @@ def _found(machine: Machine, word: str) -> tuple[AgentReference, Path]:
 
 def _of(machine: Machine, word: str) -> Program:
     agent, path = _found(machine, word)
-    socket = Path(os.environ.get("HACLUSTERD_SOCKET") or CONTROL_SOCKET)
+    socket = Path(os.environ.get("HACLUSTERD_SOCKET") or DEFAULT_SOCKET)
     node = os.environ.get("HACLUSTERD_NODE") or os.uname().nodename.partition(".")[0]
     directories = replace(machine.directories, control_socket=socket)
     return Program(agent, path, Surroundings(node, directories, _state_directory()), agent.type)

@@ -20,11 +20,10 @@ from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 from haclusterd.raft.identity import IDENTITY_NAME
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
-from haclusterd.runtime.settings import CONFIGURATION_FILE, load
+from haclusterd.runtime.settings import CONFIGURATION_DIRECTORY, CONFIGURATION_FILE, load
 from haclusterd.verbs.answers.answer import as_json
 from haclusterd.verbs.answers.crm import Setup
 
-DIRECTORY = Path("/etc/haclusterd")
 DEFAULT_NAME = "hacluster"
 
 
@@ -70,7 +69,7 @@ def init(arguments: Mapping[str, Json]) -> Response:
 def read_places(arguments: Mapping[str, Json]) -> tuple[Path, NodePlaces]:
     """Return where this node's settings and data are to be."""
     usual = NodePlaces()
-    directory = Path(read_text(arguments, "directory") or DIRECTORY)
+    directory = Path(read_text(arguments, "directory") or CONFIGURATION_DIRECTORY)
     places = replace(
         usual,
         state_directory=Path(read_text(arguments, "state_directory") or usual.state_directory),
@@ -81,7 +80,7 @@ def read_places(arguments: Mapping[str, Json]) -> tuple[Path, NodePlaces]:
 
 def is_usual(directory: Path) -> bool:
     """Tell whether the node is where systemd's units look for it."""
-    return directory == DIRECTORY
+    return directory == CONFIGURATION_DIRECTORY
 
 
 def start_by_hand(directory: Path, places: NodePlaces) -> list[str]:

@@ -42,11 +42,11 @@ from haclusterd.raft.recovery import LogRead, read_log
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.runtime.history_rows import read_version
-from haclusterd.runtime.settings import CONFIGURATION_FILE, Installation, SettingsError, load
+from haclusterd.runtime.settings import CONFIGURATION_DIRECTORY, CONFIGURATION_FILE, Installation, SettingsError, load
 from haclusterd.verbs.answers.answer import as_json
 from haclusterd.verbs.answers.crm import Setup
 
-DEFAULT_CONFIGURATION = Path("/etc/haclusterd") / CONFIGURATION_FILE
+DEFAULT_CONFIGURATION = CONFIGURATION_DIRECTORY / CONFIGURATION_FILE
 HISTORY = "history.sqlite"
 NOT_SAID = (
     "the services of the lost nodes are started here; where one of them still runs, they run twice and destroy data"

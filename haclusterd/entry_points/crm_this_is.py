@@ -20,9 +20,9 @@ from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 from haclusterd.raft.identity import adopt_machine, require_identity
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
-from haclusterd.runtime.settings import CONFIGURATION_FILE, Installation, SettingsError, load
+from haclusterd.runtime.settings import CONFIGURATION_DIRECTORY, CONFIGURATION_FILE, Installation, SettingsError, load
 
-DEFAULT_CONFIGURATION = Path("/etc/haclusterd") / CONFIGURATION_FILE
+DEFAULT_CONFIGURATION = CONFIGURATION_DIRECTORY / CONFIGURATION_FILE
 
 
 def this_is(arguments: Mapping[str, Json]) -> Response:

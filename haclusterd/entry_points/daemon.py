@@ -92,7 +92,14 @@ from haclusterd.runtime.ports import NodePorts
 from haclusterd.runtime.replica import Replica
 from haclusterd.runtime.requests.control import ControlService
 from haclusterd.runtime.service_status import standing
-from haclusterd.runtime.settings import CONFIGURATION_FILE, Installation, NodeSettings, SettingsError, load
+from haclusterd.runtime.settings import (
+    CONFIGURATION_DIRECTORY,
+    CONFIGURATION_FILE,
+    Installation,
+    NodeSettings,
+    SettingsError,
+    load,
+)
 
 UNWRITABLE = (
     "this node does not join: {problem}. Make room, or replace the disk; it is tried again every few seconds"
@@ -654,7 +661,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--configuration",
         type=Path,
-        default=Path("/etc/haclusterd") / CONFIGURATION_FILE,
+        default=CONFIGURATION_DIRECTORY / CONFIGURATION_FILE,
         metavar="FILE",
         help="who this node is (default: %(default)s)",
     )

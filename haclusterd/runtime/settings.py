@@ -21,6 +21,10 @@ from haclusterd.model.watchdog import DEFAULT_TIMEOUT_MS, PanicAction, WatchdogS
 from haclusterd.wire import plain_yaml
 
 CONFIGURATION_FILE = "haclusterd.yaml"
+CONFIGURATION_DIRECTORY = Path("/etc/haclusterd")
+STATE_DIRECTORY = Path("/var/lib/haclusterd")
+RUNTIME_DIRECTORY = Path("/run/haclusterd")
+"""Where a node's files are, unless its settings name another place."""
 LEAST_NODE_TIMEOUT_MS = 500
 """As the cluster property of that name."""
 BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id"
@@ -164,8 +168,8 @@ class _Reader:
             cluster_uuid=self._text("cluster.uuid", cluster.get("uuid")),
             cluster_name=self._text("cluster.name", cluster.get("name")),
             members=members,
-            state_directory=self._path_of("state-directory", "/var/lib/haclusterd"),
-            runtime_directory=self._path_of("runtime-directory", "/run/haclusterd"),
+            state_directory=self._path_of("state-directory", str(STATE_DIRECTORY)),
+            runtime_directory=self._path_of("runtime-directory", str(RUNTIME_DIRECTORY)),
             boot_id_file=self._path_of("boot-id-file", BOOT_ID_FILE),
             is_development=self._document.get("development") is True,
             node_timeout_ms=self._node_timeout_ms(),

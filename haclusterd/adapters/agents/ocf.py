@@ -26,7 +26,7 @@ from haclusterd.adapters.agents.metadata import MetadataError, read_agent_metada
 from haclusterd.adapters.agents.results import to_result
 from haclusterd.adapters.agents.service_groups import ServiceGroups
 from haclusterd.adapters.agents.service_watch import ServiceWatch
-from haclusterd.adapters.agents.surroundings import AgentDirectories, Surroundings
+from haclusterd.adapters.agents.surroundings import AGENT_STATE, AgentDirectories, Surroundings
 from haclusterd.adapters.agents.tools import missing_tools
 from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.adapters.processes.running import Ended, Ending, Hooks, Processes, Program, RunningProgram
@@ -104,7 +104,7 @@ class OcfAgents:
         self._incarnation = incarnation
         self._directories = directories
         self._has_lease = has_lease
-        self._state_directory = runtime_directory / "agent-state"
+        self._state_directory = runtime_directory / AGENT_STATE
         self._surroundings = Surroundings(node, directories, self._state_directory)
         threads = ReadyThreads(THREADS_KEPT)
         self._records = ActionRecords(runtime_directory / "actions", threads)

@@ -21,6 +21,8 @@ EXIT_REASON_PREFIX = "ocf-exit-reason:"
 FEATURE_SET = "3.19.0"
 """The Pacemaker version in the agents' environment: it selects code paths in ocf-shellfuncs."""
 OWN_PROVIDER = "haclusterd"
+AGENT_STATE = "agent-state"
+"""In the runtime directory: files of agents (`HA_RSCTMP`)."""
 FENCE_AGENT_PREFIX = "fence_"
 VISIBLE_ACCELERATORS = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
 CDI_KIND = "nvidia.com/gpu"
