@@ -2,7 +2,7 @@
 
 What many actions have in common (agents, parameters, meta-attributes) is written once and referred to by number. Parts
 are small, so that reading one holds nobody up; they must be read in order. Only what the DC walks by is written:
-placements and the summary of changes, which are for people, are not.
+placements, the summary of changes and Pacemaker's order, which are for people, are not.
 
 Invariant: what `PlanReader` puts together is equal to what was written, whatever texts it holds; malformed parts raise
 ValueError and nothing else. The reader trusts the writer to be the same version of this program.

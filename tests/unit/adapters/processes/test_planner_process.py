@@ -57,7 +57,7 @@ class Bench:
 
 def walked(plan: Plan) -> Plan:
     """What of a plan the DC gets."""
-    return replace(plan, placements={}, changes=())
+    return replace(plan, placements={}, changes=(), listing={})
 
 
 def workers() -> set[int]:
