@@ -1,6 +1,7 @@
 """Arguments of verbs: their schema, and the check of what came over a socket.
 
-Invariant: a verb is never called with an unknown, missing or mistyped argument; every objection is reported at once.
+Invariant: a verb is never called with an unknown, missing or mistyped argument; every objection is reported at once, of
+unknown arguments FAULTS_MAX: what each was meant to be takes longer to find than to send.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,7 @@ from enum import StrEnum
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import dataclass, field
 from haclusterd.reports.codes import Code
-from haclusterd.reports.items import ReportItem, report
+from haclusterd.reports.items import FAULTS_MAX, ReportItem, report
 from haclusterd.verbs.words import Completes
 
 MAX_TEXT_LENGTH = 4 * 1024 * 1024
@@ -93,7 +94,10 @@ def check(
 ) -> tuple[Arguments, tuple[ReportItem, ...]]:
     """Check what was given; the arguments are usable only when there are no reports."""
     names = [argument.name for argument in schema]
-    reports = [_unknown(verb, name[:MAX_SHOWN], names) for name in given if name not in names]
+    unknown = [name for name in given if name not in names]
+    reports = [_unknown(verb, name[:MAX_SHOWN], names) for name in unknown[:FAULTS_MAX]]
+    if len(unknown) > FAULTS_MAX:
+        reports.append(report(Code.MORE_FAULTS, limit=FAULTS_MAX))
     values: dict[str, Value | None] = {}
     for argument in schema:
         value = given.get(argument.name)

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.reports.codes import Code
+from haclusterd.reports.items import FAULTS_MAX
 from haclusterd.verbs.arguments import MAX_WORD_LENGTH, Argument, Kind, check
+from haclusterd.verbs.table import VERBS
 from tests.administered_clusters import NOW, running
 
 SCHEMA = (
@@ -47,6 +49,12 @@ SCHEMA = (
 def test_arguments_that_do_not_fit_the_schema_are_all_reported(given_values: dict[str, Any], codes: list[Code]) -> None:
     _, reports = check("test", SCHEMA, given_values)
     assert [report.code for report in reports] == codes
+
+
+def test_of_unknown_arguments_so_many_are_reported() -> None:
+    given_values = {f"of-{number}-force": 1 for number in range(40_000)}
+    reports = check("status", VERBS["status"].arguments, given_values)[1]
+    assert [each.code for each in reports] == [Code.UNKNOWN_ARGUMENT] * FAULTS_MAX + [Code.MORE_FAULTS]
 
 
 def test_what_was_not_given_is_empty() -> None:
