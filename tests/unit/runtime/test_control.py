@@ -27,6 +27,7 @@ from haclusterd.runtime.requests.control import REQUESTS_MAX, REQUESTS_OF_OTHERS
 from haclusterd.runtime.requests.dialogue import (
     COMMIT_WAIT_MS,
     CONFLICT_RETRY_MS,
+    MANY_WORDS,
     NO_LEADER_WAIT_MIN_MS,
     NO_LEADER_WAIT_MS,
     PROGRESS_MS,
@@ -498,6 +499,18 @@ def test_what_asks_the_scheduler_does_so_in_the_background(verb: str, options: O
     assert desk.response(name) is None
     desk.daemon.background.release_all()
     assert status_of(desk, name) == 0
+
+
+@pytest.mark.parametrize("verb", ["configure.show", "configure.delete"])
+def test_many_names_are_looked_up_in_the_background(verb: str) -> None:
+    """Of each that is unknown the nearest is looked for: a list of thousands would take most of a second."""
+    desk = Desk()
+    desk.daemon.background.is_held = True
+    few, many = (desk.ask(verb, {"ids": [f"r{number}" for number in range(count)]}) for count in (8, MANY_WORDS))
+    assert desk.response(few) is not None
+    assert desk.response(many) is None
+    desk.daemon.background.release_all()
+    assert desk.response(many) is not None
 
 
 def large_desk() -> Desk:
