@@ -10,10 +10,12 @@ guessed, and without a record a process counts only with the seal that the daemo
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from haclusterd.agents import claim
 from haclusterd.agents.cluster_link import INTERPRETER_VARIABLE, LIBRARY_VARIABLE, SOCKET_VARIABLE
@@ -33,8 +35,13 @@ SERVICE_MARK = "HACLUSTERD_SERVICE"
 """In the environment of a service and all that it starts: which start of which instance it is, and where recorded."""
 POLL_S = 0.01
 LONGEST_POLL_S = 0.1
+LINKS_MAX = 40
+"""As many symbolic links as the kernel follows."""
 STOP_RESERVE_S = 5.0
 """How much of a stop's timeout is kept for SIGKILL."""
+
+_Account = tuple[str, int, int]
+"""Name, user id and group id that a service runs as; None: those of the agent."""
 
 COMMON_PARAMETERS = (
     Parameter("user", shortdesc="Run as this user", longdesc="User that the service runs as; unchanged when empty."),
@@ -223,7 +230,7 @@ class ServiceAgent(Agent):
                 for number in signal.valid_signals():
                     if signal.getsignal(number) is signal.SIG_IGN:  # Also what a shell has ignored: `nohup`, `&`.
                         signal.signal(number, signal.SIG_DFL)
-                self._redirect()
+                self._redirect(account)
                 self._write_identity(mark)
                 _become(account)
                 os.chdir(self.text("cwd"))
@@ -268,7 +275,7 @@ class ServiceAgent(Agent):
         environment[SERVICE_MARK] = mark
         return environment
 
-    def _account(self, environment: dict[str, str]) -> tuple[str, int, int] | None:
+    def _account(self, environment: dict[str, str]) -> _Account | None:
         user, group = self.text("user"), self.text("group")
         if not user and not group:
             return None
@@ -283,10 +290,10 @@ class ServiceAgent(Agent):
         environment.update(HOME=entry.pw_dir, USER=entry.pw_name, LOGNAME=entry.pw_name)
         return entry.pw_name, entry.pw_uid, group_id
 
-    def _redirect(self) -> None:
+    def _redirect(self, account: _Account | None) -> None:
         null = os.open("/dev/null", os.O_RDWR)
         log = self.text("log_file")
-        output = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o640) if log else null
+        output = _open_log(log, account) if log else null
         for source, target in ((null, 0), (output, 1), (output, 2)):
             os.dup2(source, target)
         for descriptor in {null, output}:
@@ -323,10 +330,10 @@ class ServiceAgent(Agent):
     def _last_lines(self) -> list[str]:
         """Return the last lines that it wrote into its log."""
         try:
-            with open(self.text("log_file"), "rb") as stream:
+            with _acting(self._account({})), open(self.text("log_file"), "rb") as stream:
                 stream.seek(-min(os.fstat(stream.fileno()).st_size, 2000), 2)
                 lines = stream.read().decode("utf-8", "replace").split("\n")
-        except OSError:
+        except (OSError, NodeError):
             return []
         return [line.strip() for line in lines if line.strip()]
 
@@ -396,7 +403,70 @@ def _family(identity: Identity) -> Iterator[int]:
             yield pid
 
 
-def _become(account: tuple[str, int, int] | None) -> None:
+@contextmanager
+def _acting(account: _Account | None) -> Iterator[None]:
+    """Open files with the rights of a service's account alone: where that may write, it may have put a link."""
+    if account is None or os.getuid() != 0:
+        yield
+        return
+    name, user_id, group_id = account
+    groups, own_group = os.getgroups(), os.getegid()
+    os.initgroups(name, group_id)
+    os.setegid(group_id)
+    os.seteuid(user_id)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(own_group)
+        os.setgroups(groups)
+
+
+def _open_log(path: str, account: _Account | None) -> int:
+    """Open a log to append to, as the service's account or, where that may not, as the superuser. Raises OSError.
+
+    The superuser makes no file where the account, or everybody, could put a link, and follows none there.
+    """
+    flags = os.O_WRONLY | os.O_APPEND
+    try:
+        with _acting(account):
+            return os.open(path, flags | os.O_CREAT, 0o640)
+    except PermissionError:
+        if account is None or _is_out_of_reach(path, account):
+            return os.open(path, flags | os.O_CREAT, 0o640)
+    descriptor = os.open(path, flags | os.O_NOFOLLOW)
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        os.close(descriptor)
+        raise PermissionError(errno.EPERM, f"no file that user {account[0]} may write", path)
+    return descriptor
+
+
+def _is_out_of_reach(path: str, account: _Account, links: int = 0) -> bool:
+    """Tell whether an account can change no directory and no link on the way to a file."""
+    name, _, group_id = account
+    groups = os.getgrouplist(name, group_id)
+    at, *parts = os.path.join(os.getcwd(), path).split("/")
+    is_shared = False
+    for place, part in enumerate(parts, start=1):
+        at = f"{at}/{part}"
+        try:
+            found = os.lstat(at)
+        except FileNotFoundError:
+            return place == len(parts) and not is_shared
+        is_roots = found.st_uid == 0
+        if stat.S_ISLNK(found.st_mode):
+            target = os.path.join(os.path.dirname(at), os.readlink(at), *parts[place:])
+            return is_roots and links < LINKS_MAX and _is_out_of_reach(target, account, links + 1)
+        if not is_roots and (is_shared or place < len(parts)):
+            return False
+        is_shared = bool(found.st_mode & 0o002 or (found.st_mode & 0o020 and found.st_gid in groups))
+        if place < len(parts) and is_shared and not found.st_mode & stat.S_ISVTX:
+            return False  # In one with the sticky bit nobody replaces what is the superuser's.
+    return True
+
+
+def _become(account: _Account | None) -> None:
     if account is not None:
         name, user_id, group_id = account
         if os.getuid() == 0:

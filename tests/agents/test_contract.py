@@ -6,9 +6,10 @@ import shutil
 import signal
 import stat
 import subprocess
+import tempfile
 import time
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -292,6 +293,72 @@ def test_output_goes_to_the_log_and_its_end_explains_a_failed_start(
     assert "ended while starting; its log ends with: cannot bind to the moon" in done.stderr
     done = agent.run("start", command=str(broken), args=None, **ready)
     assert "ended while starting; what it printed is lost: set log_file" in done.stderr
+
+
+needs_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root: it becomes another user")
+NOBODY = 65534
+
+
+@pytest.fixture
+def open_place() -> Iterator[Path]:
+    """A directory that every user may enter: those of tests are their owner's alone."""
+    made = Path(tempfile.mkdtemp(prefix="contract-"))
+    made.chmod(0o755)
+    (made / "broken").write_text("#!/bin/sh\necho good morning\nexit 3\n")
+    (made / "broken").chmod(0o755)
+    yield made
+    shutil.rmtree(made)
+
+
+def started_as_nobody(agent: AgentUnderTest, open_place: Path, log: Path) -> subprocess.CompletedProcess[str]:
+    ready = {"ready_cmd": "false"} if agent.name == "exec" else {}
+    return agent.run("start", command=str(open_place / "broken"), args=None, user="nobody", log_file=str(log), **ready)
+
+
+@needs_root
+@pytest.mark.parametrize("link", ["file", "directory"])
+@agents_with_process
+def test_a_services_user_has_no_file_of_root_written_or_shown(
+    agent: AgentUnderTest, open_place: Path, link: str
+) -> None:
+    """It may put links where it may write, and decides what its service prints."""
+    roots, own = open_place / "roots", open_place / "own"
+    roots.mkdir(mode=0o700)
+    own.mkdir()
+    (roots / "a.log").write_text("the secret\n")
+    log = own / "a.log" if link == "file" else own / "log" / "b.log"
+    made = log if link == "file" else log.parent
+    made.symlink_to(roots / "a.log" if link == "file" else roots)
+    for each in (own, made):
+        os.chown(each, NOBODY, NOBODY, follow_symlinks=False)
+    (roots / "a.log").chmod(0o600)
+    done = started_as_nobody(agent, open_place, log)
+    assert done.returncode not in (OK, NOT_RUNNING)
+    assert "the secret" not in done.stderr
+    assert (roots / "a.log").read_text() == "the secret\n"
+    assert [path.name for path in roots.iterdir()] == ["a.log"]
+
+
+@needs_root
+@agents_with_process
+def test_a_log_that_only_root_may_make_is_made_for_another_user(agent: AgentUnderTest, open_place: Path) -> None:
+    (open_place / "logs").mkdir(mode=0o755)
+    (open_place / "link").symlink_to(open_place / "logs")
+    started_as_nobody(agent, open_place, open_place / "link" / "a.log")
+    assert (open_place / "logs" / "a.log").read_text() == "good morning\n"
+
+
+@needs_root
+@agents_with_process
+def test_a_log_that_root_has_made_for_another_user_is_appended_to(agent: AgentUnderTest, open_place: Path) -> None:
+    """Earlier versions made it where the user may write, for root to read."""
+    own = open_place / "own"
+    own.mkdir()
+    (own / "a.log").write_text("yesterday\n")
+    (own / "a.log").chmod(0o640)
+    os.chown(own, NOBODY, NOBODY)
+    started_as_nobody(agent, open_place, own / "a.log")
+    assert (own / "a.log").read_text() == "yesterday\ngood morning\n"
 
 
 @agents_with_process

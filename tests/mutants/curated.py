@@ -2840,6 +2840,12 @@ AGENTS = (
         "any user learns a service's mark, and respawns what its stop has to end until the node is fenced",
     ),
     Mutant(
+        "service:_open_log",
+        "account is None or _is_out_of_reach(path, account)",
+        "True",
+        "a service's user has what the service prints appended to any file of root, or a file of root made",
+    ),
+    Mutant(
         "scan_marked",
         "is_genuine(marks, stat.start_time, seal)",
         "True",
