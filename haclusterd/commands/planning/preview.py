@@ -7,11 +7,13 @@ from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import AnyOutcome, Outcome
 from haclusterd.commands.planning.interruptions import interruptions
 from haclusterd.commands.planning.measured import Measured
-from haclusterd.commands.planning.planning import describe_action, is_probe, plan, real_actions
+from haclusterd.commands.planning.planning import describe_action, is_probe, plan, real_actions, standing
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName, RequestId, Term
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.scheduler.model.options import DEFAULT_OPTIONS
 from haclusterd.verbs.answers.answer import as_json
 from haclusterd.verbs.answers.configuration import ExpectedAction, Preview
 
@@ -28,7 +30,9 @@ def preview(context: Context, outcome: AnyOutcome) -> AnyOutcome:
         return Outcome(outcome.reports, answer=outcome.answer, exit_status=outcome.exit_status)
     cib, refused = folded(context, outcome.commands)
     reports = (*(each for each in outcome.reports if each.code not in OF_WHAT_IS_DONE), *refused)
-    found = plan(cib, context.now)
+    where = standing(context, cib)
+    reports = (*reports, *(each for each in where.reports if each not in reports))
+    found = plan(cib, context.now, options=replace(DEFAULT_OPTIONS, has_quorum=where.has_quorum))
     if isinstance(found, ReportItem):
         reports = (*reports, found)
     actions = () if isinstance(found, ReportItem) else real_actions(found)

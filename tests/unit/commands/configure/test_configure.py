@@ -18,7 +18,7 @@ from haclusterd.model.words import HIDDEN
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.verbs.answers.answer import as_json
 from haclusterd.verbs.answers.configuration import ConfigurationText, Judgement, PlaceInText
-from tests.administered_clusters import CONFIGURATION, NOW, Cluster, configured, formed, running
+from tests.administered_clusters import CONFIGURATION, NOW, SITUATIONS, Cluster, configured, formed, running
 
 FACTS = {
     "ocf:haclusterd:dummy": AgentFacts(parameters={"key": ParameterFacts(is_private=True), "state": ParameterFacts()}),
@@ -223,6 +223,13 @@ def test_a_preview_proposes_nothing_and_says_what_would_happen() -> None:
     assert codes(outcome)[-1] is Code.DRY_RUN
     assert isinstance(outcome.data, dict)
     assert "stop db on n2" in [action["text"] for action in outcome.data["actions"]]
+
+
+def test_a_preview_without_quorum_says_so_and_plans_nothing_that_needs_one() -> None:
+    cluster = SITUATIONS["no-quorum"]()
+    context = Context(cluster.cib, NOW, "root@n1", live=cluster.live)
+    outcome = preview(context, ask(cluster, "configure.statement", words=["property", "batch-limit=3"]))
+    assert Code.NO_QUORUM_LEFT in [each.code for each in outcome.reports]
 
 
 def test_a_preview_of_a_refusal_is_the_refusal() -> None:
