@@ -19,7 +19,7 @@ from haclusterd.commands.configure.script import (
     read_words,
 )
 from haclusterd.commands.configure.settling import settled_for
-from haclusterd.commands.configure.view import ids_of, revealed
+from haclusterd.commands.configure.view import ids_of, revealed, shown
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import answers, carry_out_by
@@ -208,7 +208,7 @@ def modify_group(context: Context, arguments: Arguments) -> Outcome[Change]:
 def set_one(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Change one value of what is configured."""
     path, value = arguments.word("path"), arguments.word("value")
-    return _edited(context, ("set", path, value), f"{path} is {value} now")
+    return _edited(context, ("set", path, value), f"{path} is {shown(path.rpartition('.')[2], value)} now")
 
 
 def unset_one(context: Context, arguments: Arguments) -> Outcome[Change]:

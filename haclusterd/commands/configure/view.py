@@ -65,6 +65,12 @@ def masked(
     return replace(configuration, resources=resources, templates=templates, alerts=alerts)
 
 
+def shown(name: str, value: str, private: Collection[str] = ()) -> str:
+    """Return the value of a parameter, hidden if it is a secret, or the agent calls it `private`."""
+    names = (*OBSCURED, *(each.lower() for each in private))
+    return HIDDEN if value and _is_secret(name, names) and not is_reference(value) else value
+
+
 def unified(
     old: Configuration, new: Configuration, versions: tuple[int, int], agents: Mapping[str, AgentFacts] | None
 ) -> list[str]:

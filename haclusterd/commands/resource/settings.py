@@ -4,13 +4,15 @@ A setting of a group or clone holds for everything in it: a part that has anothe
 of what is cloned is one of the clone, as with crm_resource, unless what is cloned has a value of its own.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from haclusterd.commands.attribute_sets import with_value, without
 from haclusterd.commands.configure.change import change
+from haclusterd.commands.configure.view import shown
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_node, find_resource, find_resources, parts_of, primitives_of
 from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.planning.effects import effects
 from haclusterd.commands.status.resource_state import instances, is_promotable
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.cluster import Cib
@@ -131,7 +133,11 @@ def setting(context: Context, arguments: Arguments) -> Outcome[Setting | Change]
     new = _blocks(context, arguments, blocks, found, section)
     if new == blocks:
         return Outcome((report(Code.NOTHING_TO_DO, state="it is so already"),))
-    return change(context, _put(context.cib.configuration, resource, section, new), done=_summary(arguments, found))
+    changed = _put(context.cib.configuration, resource, section, new)
+    outcome = change(context, changed, done=_summary(arguments, found, _private(context, resource)))
+    if outcome.is_refused:
+        return outcome
+    return replace(outcome, reports=(*outcome.reports, *effects(context, outcome.commands)))
 
 
 def _shown(owner: str, section: str, name: str, blocks: tuple[AttributeSet, ...]) -> Outcome[Setting]:
@@ -153,10 +159,17 @@ def _blocks(
     return with_value(blocks, owner=owner, section=section, name=name, value=arguments.word("value"))
 
 
-def _summary(arguments: Arguments, owner: str) -> str:
+def _private(context: Context, resource: Resource) -> Collection[str]:
+    """Return the parameters whose values the agent calls private."""
+    facts = (context.agents or {}).get(str(resource.agent)) if isinstance(resource, Primitive) else None
+    return [name for name, each in facts.parameters.items() if each.is_private] if facts is not None else ()
+
+
+def _summary(arguments: Arguments, owner: str, private: Collection[str] = ()) -> str:
     name = arguments.word("name")
-    is_deletion = arguments.word("action") == DELETE
-    return f"{owner}: {name} deleted" if is_deletion else f"{owner}: {name}={arguments.word('value')}"
+    if arguments.word("action") == DELETE:
+        return f"{owner}: {name} deleted"
+    return f"{owner}: {name}={shown(name, arguments.word('value'), private)}"
 
 
 def _put(
