@@ -7,21 +7,8 @@ verification finds an error that the change brought in.
 from collections.abc import Iterator
 
 from haclusterd.cib.commands import ChangeConfiguration
-from haclusterd.cib.edits import (
-    Arrange,
-    Delete,
-    Edit,
-    PutAccess,
-    PutAlert,
-    PutConstraint,
-    PutFencingLevels,
-    PutNode,
-    PutResource,
-    PutSets,
-    PutTag,
-    PutTemplate,
-    difference,
-)
+from haclusterd.cib.edits import Edit, difference
+from haclusterd.commands.configure.edit_lines import describe_edits
 from haclusterd.commands.configure.settling import settled_for
 from haclusterd.commands.configure.view import revealed
 from haclusterd.commands.context import Context
@@ -29,16 +16,7 @@ from haclusterd.commands.outcome import Condition, Outcome
 from haclusterd.commands.planning.planning import settled
 from haclusterd.commands.validation import objections
 from haclusterd.commands.verify.configuration import verify
-from haclusterd.model.access import kind_of
-from haclusterd.model.configuration import (
-    Colocation,
-    Configuration,
-    Constraint,
-    Location,
-    Ordering,
-    Resource,
-    TicketConstraint,
-)
+from haclusterd.model.configuration import Configuration
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, has_errors, report
 from haclusterd.reports.places import Places
@@ -68,7 +46,7 @@ def change(
     edits = difference(context.cib.configuration, new)
     if not edits:
         already = report(Code.NOTHING_TO_DO, state="the configuration is so already")
-        return Outcome((*reports, already), answer=_done_by(context, ()), until=until, waiting_for=waiting_for)
+        return Outcome((*reports, already), answer=_done_by(context, new, ()), until=until, waiting_for=waiting_for)
     found = (*reports, *_brought_in(context, new, places, keeps_unknown=keeps_unknown))
     if has_errors(found):
         return Outcome(found)
@@ -80,7 +58,7 @@ def change(
     return Outcome(
         reports=(*found, report(Code.CONFIGURATION_CHANGED, what=done)),
         commands=(command,),
-        answer=_done_by(context, edits),
+        answer=_done_by(context, new, edits),
         until=until or settled(context.now),
         until_plans=until is None or until_plans,
         waiting_for=waiting_for or "the cluster to settle",
@@ -122,68 +100,11 @@ def _judged(
     )  # fmt: skip
 
 
-def _done_by(context: Context, edits: tuple[Edit, ...]) -> Change:
+def _done_by(context: Context, new: Configuration, edits: tuple[Edit, ...]) -> Change:
     """Return what a change does, in lines (schema `haclusterd.change/1`)."""
     epoch = context.cib.version.epoch
     return Change(
         from_version=epoch,
         to_version=epoch + 1 if edits else epoch,
-        edits=tuple(describe_edits(context.cib.configuration, edits)),
+        edits=tuple(describe_edits(context.cib.configuration, new, edits, context.agents)),
     )
-
-
-def describe_edits(old: Configuration, edits: tuple[Edit, ...]) -> Iterator[str]:
-    """Yield a line for each edit: `+` added, `~` changed, `-` removed."""
-    for edit in edits:
-        match edit:
-            case PutFencingLevels(_):
-                yield "~ fencing topology"
-            case PutSets(section, _):
-                yield f"~ {section.replace('_', ' ')}"
-            case Delete(kind, key):
-                yield f"- {kind} {key}"
-            case Arrange(kind, _):
-                yield f"~ order of the {kind}s"
-            case _:
-                kind, name, is_known = _put(old, edit)
-                yield f"{'~' if is_known else '+'} {kind} {name}"
-
-
-_Put = PutNode | PutResource | PutConstraint | PutTemplate | PutTag | PutAlert | PutAccess
-
-
-def _put(old: Configuration, edit: _Put) -> tuple[str, str, bool]:
-    """Return the kind and name of an object that is put, and whether there was one before."""
-    match edit:
-        case PutNode(entry):
-            return "node", entry.name, entry.name in old.nodes
-        case PutResource(resource):
-            return _kind(resource), resource.id, resource.id in old.resources
-        case PutConstraint(constraint):
-            return _constraint(constraint), constraint.id, constraint.id in old.constraints
-        case PutTemplate(template):
-            return "template", template.id, template.id in old.templates
-        case PutTag(tag):
-            return "tag", tag.id, tag.id in old.tags
-        case PutAlert(alert):
-            return "alert", alert.id, alert.id in old.alerts
-        case PutAccess(access):
-            kind = kind_of(access)
-            known = {"acl_role": old.acl_roles, "acl_target": old.acl_targets, "acl_group": old.acl_groups}
-            return kind, access.id, access.id in known[kind]
-
-
-def _kind(resource: Resource) -> str:
-    return type(resource).__name__.lower()
-
-
-def _constraint(constraint: Constraint) -> str:
-    match constraint:
-        case Location():
-            return "location"
-        case Colocation():
-            return "colocation"
-        case Ordering():
-            return "order"
-        case TicketConstraint():
-            return "ticket constraint"
