@@ -9,7 +9,15 @@ from collections.abc import Iterable, Sequence
 
 from haclusterd.cli.command_table import BELOW, LEVELS, ROOT
 from haclusterd.cli.completing.offers import Offer, Source
-from haclusterd.cli.completing.statement_words import meta_names, of_statement, parameter_names, property_names
+from haclusterd.cli.completing.statement_words import (
+    action_names,
+    meta_names,
+    meta_values,
+    of_statement,
+    parameter_names,
+    parameter_values,
+    property_names,
+)
 from haclusterd.cli.grammar import Command, Level
 from haclusterd.cli.options import GLOBAL_FLAGS, flag_help, takes_value
 from haclusterd.cli.parsing import UsageError, find_command, find_level, level_inside
@@ -67,7 +75,7 @@ def _of_the_shell(before: list[str], level: Level) -> Sequence[Offer]:
     if len(before) > 1 or before[0] not in ("cd", "help"):
         return []
     if level is ROOT:
-        levels = [Offer(each.name, each.help) for each in LEVELS]
+        levels = _all_levels()
     if before[0] == "cd":
         return [*levels, Offer("..", "One level up")] if level is not ROOT else levels
     return [*levels, *_named(level.commands)]
@@ -84,13 +92,27 @@ def _next_offers(before: list[str], current: str, source: Source, level: Level) 
         if below is not None:
             return _next_offers(before[1:], current, source, below)
     if not before:
-        levels = [Offer(each.name, each.help) for each in LEVELS] if level is ROOT else []
+        levels = _all_levels() if level is ROOT else []
         return [*_named(level.commands), *(_global_flags() if current.startswith("-") else ()), *levels]
+    if level is ROOT and before[0] == "help":
+        return _helped(before[1:])
     try:
         command = find_command(level, before[0])
     except UsageError:
         return []
     return _of_command(command, before[1:], current, source)
+
+
+def _all_levels() -> list[Offer]:
+    return [Offer(each.name, each.help) for each in LEVELS]
+
+
+def _helped(before: list[str]) -> list[Offer]:
+    """Return what help can be asked on, after the words before it."""
+    if not before:
+        return [*_named(ROOT.commands), *_all_levels()]
+    named = _level_below(ROOT, before[0]) if len(before) == 1 else None
+    return [] if named is None else _named(named.commands)
 
 
 def _level_below(level: Level, word: str) -> Level | None:
@@ -126,14 +148,19 @@ def _of_command(command: Command, given: list[str], current: str, source: Source
     if current.startswith("-"):
         return [*(Offer(each.flag, each.help) for each in command.options), *_global_flags()]
     words = _without_options(given, options)
+    if command.verb == "configure.modgroup" and (len(words) == 1 or len(words) == 3):
+        return list(map(Offer, ("add", "remove") if len(words) == 1 else ("after", "before")))
     before, parameters = _keyword_before(command)
     if before and words[:1] == [before]:
         words, before = words[1:], ""
     found = [Offer(before)] if before and not words else []
     for index, parameter in enumerate(parameters):
         if index == len(words) or (index < len(words) and parameter.takes is Takes.MANY):
-            if parameter.name == "name" and command.fixed.get("section") and words[1] in ("set", "delete", "show"):
-                return [*found, *_settings(str(command.fixed["section"]), words, source)]
+            section = command.fixed.get("section")
+            if isinstance(section, str) and parameter.name == "name" and words[1] in ("set", "delete", "show"):
+                return [*found, *_settings(section, words, source)]
+            if isinstance(section, str) and parameter.name == "value" and words[1] == "set":
+                return _setting_values(section, words, source)
             return [*found, *(offer for offer in _values(parameter, source) if offer.word not in given)]
     return found
 
@@ -143,6 +170,13 @@ def _settings(section: str, words: list[str], source: Source) -> Sequence[Offer]
     if section == "meta":
         return meta_names("")
     return parameter_names(source, source.agent_of(words[0]), "") if section == "params" else []
+
+
+def _setting_values(section: str, words: list[str], source: Source) -> Sequence[Offer]:
+    """Return the values that a setting of a resource may have, as far as they are known."""
+    if section == "meta":
+        return meta_values(words[2])
+    return parameter_values(source, source.agent_of(words[0]), words[2]) if section == "params" else []
 
 
 def _without_options(given: list[str], options: dict[str, Option]) -> list[str]:
@@ -171,6 +205,8 @@ def _values(what: Parameter | Option, source: Source) -> Sequence[Offer]:
         return list(map(Offer, what.choices))
     if what.completes in _FROM_THE_CLUSTER:
         return list(map(Offer, source.names(what.completes.value)))
+    if isinstance(what, Parameter) and what.name == "operation":
+        return action_names()
     if what.completes is Completes.PROPERTY:
         return property_names("")
     if what.completes is Completes.KIND:

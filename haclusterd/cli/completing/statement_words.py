@@ -46,6 +46,25 @@ def meta_names(after: str = "=") -> list[Offer]:
     return _of_rows(META_ATTRIBUTES, after)
 
 
+def action_names() -> list[Offer]:
+    """Return the actions of agents."""
+    return list(map(Offer, _ACTIONS))
+
+
+def meta_values(name: str) -> list[Offer]:
+    """Return the values of a meta-attribute, as far as they are known."""
+    return _without_name(_pairs(META_ATTRIBUTES, (), f"{name}="))
+
+
+def parameter_values(source: Source, agent: str, name: str) -> list[Offer]:
+    """Return the values of a parameter of an agent, as far as it describes them."""
+    return _without_name(_parameters(source, agent, (), f"{name}="))
+
+
+def _without_name(offers: Iterable[Offer]) -> list[Offer]:
+    return [Offer(offer.word.partition("=")[2], offer.help) for offer in offers]
+
+
 def parameter_names(source: Source, agent: str, after: str = "=") -> list[Offer]:
     """Return the parameters of an agent, as its meta-data describes them."""
     described = listed(source.description(agent), "parameters") if agent else []
