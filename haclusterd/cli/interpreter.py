@@ -29,6 +29,11 @@ _ADDED_AS_CRMSH = {
     ("delete",): " --cascade --as-crmsh", ("rm",): " --cascade --as-crmsh", ("erase", "nodes"): " alone",
 }  # fmt: skip
 """What is done beside, to do as crmsh does."""
+_UNFINISHED = {
+    "No escaped character": "the last line ends in a backslash, and the rest of the statement is missing",
+    "No closing quotation": "a quotation mark is not closed",
+}
+"""What shlex says of a statement, and what that means."""
 _TO_BE_JUDGED_LATER = (0, 78, 107)
 """What a commit may still correct or is asked about: a reference that comes later, something unsafe."""
 
@@ -64,7 +69,7 @@ class Interpreter:
             words = shlex.split(text.replace("\\\n", " "), comments=False)
             return self._words(words, line, number)
         except ValueError as error:
-            return self._wrong(UsageError(f"{error}".lower()), number)
+            return self._wrong(UsageError(_UNFINISHED.get(str(error), str(error))), number)
         except UsageError as error:
             return self._wrong(error, number)
 

@@ -12,6 +12,8 @@ from haclusterd.model.json_value import Json
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.verbs.words import Option, OptionValue, Parameter, Takes
 
+_BEFORE_THE_LEVEL = ("-f", "-c")
+"""Options of every command that are something else after one, for crmsh."""
 _DIGITS_MAX = 18
 OTHER_LEVELS_MAX = 4
 """Of more levels that have a command of one name, none is likely to be meant."""
@@ -59,6 +61,8 @@ def unknown_word(level: Level, word: str, following: Sequence[str] = ()) -> Usag
     """
     where = f" in {level.name}" if level.name else ""
     remedy = instead_of(level.name, word, following) or _in_this_order(level, word, following)
+    if word in _BEFORE_THE_LEVEL:
+        remedy = f"it comes before the level: crm {' '.join([word, *following[:1], level.name])}".strip()
     if not remedy:
         from haclusterd.reports.suggestions import nearest
 

@@ -32,6 +32,7 @@ from haclusterd.reports.suggestions import SHOW_ALL, did_you_mean
 
 _Owner = TypeVar("_Owner", bound=Primitive | Group | Clone | Bundle | Template)
 _SECTIONS = ("properties", "resource_defaults", "operation_defaults")
+_SECTION_WORDS = ("meta", "params", "utilization", "attributes")
 
 _OPERATION_FIELDS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "interval": ("interval_ms", durations.parse),
@@ -206,6 +207,8 @@ def _operations(operations: tuple[Operation, ...], rest: list[str], value: str) 
 def _one_operation(operations: tuple[Operation, ...], rest: list[str]) -> Operation:
     """Return the operation that a path names; raises ValueError when there is none, or more than one."""
     action = rest[0]
+    if action in _SECTION_WORDS:
+        raise ValueError(f"the word {action} is left out: ID.{rest[-1]}")
     interval_ms = durations.parse(rest[1]) if len(rest) == 3 else None
     chosen = [
         operation

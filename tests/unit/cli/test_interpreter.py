@@ -77,6 +77,19 @@ def test_a_person_sees_at_once_what_is_wrong() -> None:
     assert terminal.session.pending == []
 
 
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("primitive x ocf:haclusterd:dummy \\", "the last line ends in a backslash, and the rest of the statement is"),
+        ("primitive x 'ocf:haclusterd:dummy", "a quotation mark is not closed"),
+    ],
+)
+def test_a_statement_that_does_not_end_is_named(line: str, problem: str) -> None:
+    terminal = Terminal(running())
+    assert terminal.type("configure", line) == [0, 64]
+    assert problem in terminal.err.getvalue()
+
+
 def test_what_a_later_line_may_correct_is_kept() -> None:
     terminal = Terminal(running())
     assert terminal.type("configure", "location l later 5: n1") == [0, 0]

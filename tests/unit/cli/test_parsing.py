@@ -121,6 +121,8 @@ def test_no_words_make_it_raise_anything_else(words: list[str]) -> None:
         ("cleanup web", "there is: crm fencing cleanup, crm resource cleanup"),
         ("configure move web", "there is: crm resource move"),
         ("configure resource", "there is: crm resource"),
+        ("configure -f site.crm", "it comes before the level: crm -f site.crm configure"),
+        ("resource -c trial", "it comes before the level: crm -c trial resource"),
         ("geo", "no booth here: a site's ticket is granted by hand, crm ticket grant TICKET"),
     ],
 )

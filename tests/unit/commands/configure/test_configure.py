@@ -232,6 +232,11 @@ def test_a_preview_without_quorum_says_so_and_plans_nothing_that_needs_one() -> 
     assert Code.NO_QUORUM_LEFT in [each.code for each in outcome.reports]
 
 
+def test_a_path_needs_no_word_for_the_section() -> None:
+    outcome = ask(running(), "configure.set", path="db.meta.priority", value="1")
+    assert "the word meta is left out: ID.priority" in outcome.reports[0].parameters["problem"]
+
+
 def test_a_preview_of_a_refusal_is_the_refusal() -> None:
     cluster = running()
     refused = ask(cluster, "resource.stop", resources=["nothing"])
