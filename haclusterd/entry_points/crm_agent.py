@@ -2,10 +2,11 @@
 
 import os
 import re
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
@@ -54,7 +55,7 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
 ACTIONS_OF_NO_PARAMETERS = ("meta-data",)
 
 
-class _RefusedError(Exception):
+class RefusedError(Exception):
     """What was typed cannot be done."""
 
     def __init__(self, item: ReportItem) -> None:
@@ -234,7 +235,7 @@ def _found(machine: Machine, word: str) -> tuple[AgentReference, Path]:
     path = Path(word)
     if ("/" in word and not word.startswith("stonith:")) or path.is_file():
         if not path.is_file():
-            raise _RefusedError(report(Code.NO_INPUT, file=word, problem="there is no such file", remedy=""))
+            raise RefusedError(report(Code.NO_INPUT, file=word, problem="there is no such file", remedy=""))
         path = path.resolve()
         is_installed = path.parents[1].name == "resource.d" if len(path.parents) > 1 else False
         is_shipped = path.parent == machine.directories.shipped
@@ -242,9 +243,9 @@ def _found(machine: Machine, word: str) -> tuple[AgentReference, Path]:
         return AgentReference("ocf", provider, path.name), path
     agent = machine.named(word)
     if isinstance(agent, ReportItem):
-        raise _RefusedError(agent)
+        raise RefusedError(agent)
     if agent.standard != "ocf":
-        raise _RefusedError(report(Code.BAD_ARGUMENT, name="AGENT", problem="only agents of class ocf"))
+        raise RefusedError(report(Code.BAD_ARGUMENT, name="AGENT", problem="only agents of class ocf"))
     found = machine.find(agent)
     assert found is not None
     return agent, found
@@ -263,7 +264,23 @@ def _state_directory() -> Path:
     given = os.environ.get("HA_RSCTMP")
     if given:
         return Path(given)
-    return STATE_DIRECTORY if os.getuid() == 0 else Path(tempfile.gettempdir(), f"haclusterd-agents-{os.getuid()}")
+    if os.getuid() == 0:
+        return STATE_DIRECTORY
+    return private_directory(Path(tempfile.gettempdir(), f"haclusterd-agents-{os.getuid()}"))
+
+
+def private_directory(path: Path) -> Path:
+    """Return a directory that nobody else can write to; make it where there is none. Another one is refused.
+
+    Its name can be guessed where anybody may make files: records in another user's directory are that user's word.
+    """
+    with suppress(FileExistsError):
+        path.mkdir(mode=0o700)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        problem = f"others can write to {path}: remove it, or name a directory of yours"
+        raise RefusedError(report(Code.BAD_ARGUMENT, name="HA_RSCTMP", problem=problem))
+    return path
 
 
 def _program(arguments: Mapping[str, Json]) -> Program:
@@ -276,7 +293,7 @@ def _program(arguments: Mapping[str, Json]) -> Program:
 def _pair(name: str, word: str) -> tuple[str, str]:
     key, has_value, value = word.partition("=")
     if not key or not has_value:
-        raise _RefusedError(report(Code.BAD_ARGUMENT, name=name, problem=f"{word!r}: write NAME=VALUE"))
+        raise RefusedError(report(Code.BAD_ARGUMENT, name=name, problem=f"{word!r}: write NAME=VALUE"))
     return key, value
 
 
@@ -300,7 +317,7 @@ def _duration(arguments: Mapping[str, Json], name: str) -> int | None:
         return durations.parse(text)
     except ValueError:
         problem = f"{text!r} is no span of time, as 20s"
-        raise _RefusedError(report(Code.BAD_ARGUMENT, name=f"--{name}", problem=problem)) from None
+        raise RefusedError(report(Code.BAD_ARGUMENT, name=f"--{name}", problem=problem)) from None
 
 
 def _timeout_ms(arguments: Mapping[str, Json], program: Program, action: str) -> int:
@@ -320,7 +337,7 @@ def _described(agent: AgentReference, path: Path, machine: Machine) -> AgentDesc
     try:
         return read_description(metadata_text(agent, path, machine.directories), str(agent), str(path))
     except (OSError, MetadataError) as error:
-        raise _RefusedError(report(Code.NO_INPUT, file=f"{path} meta-data", problem=str(error), remedy="")) from None
+        raise RefusedError(report(Code.NO_INPUT, file=f"{path} meta-data", problem=str(error), remedy="")) from None
 
 
 def _levels(described: AgentDescription) -> tuple[str, ...]:
@@ -375,7 +392,7 @@ def _refusing(command: Callable[[Mapping[str, Json]], Response]) -> Callable[[Ma
     def carried_out(arguments: Mapping[str, Json]) -> Response:
         try:
             return command(arguments)
-        except _RefusedError as refusal:
+        except RefusedError as refusal:
             return answer([refusal.item])
 
     return carried_out
