@@ -68,6 +68,12 @@ ACTIVITY = (
         "what hangs for longer than failure-timeout has never failed: it is started on the same node again and again",
     ),
     Mutant(
+        "_replaced",
+        "len(promoted) - len(failed) >= clone.definition.promoted_max",
+        "False",
+        "a former primary that has failed is promoted again, and its successor, which takes writes, is demoted",
+    ),
+    Mutant(
         "_has_one_digest",
         "not resource.definition.parameter_sets and not resource.found.is_removed",
         "not resource.definition.parameter_sets",

@@ -58,9 +58,9 @@ class InstanceOrder:
         counts = _count(left, here) - _count(right, there)
         if counts:
             return counts
-        has_failed = _has_failed(left), _has_failed(right)
-        if has_failed[0] is not has_failed[1]:
-            return 1 if has_failed[0] else -1
+        failed = has_failed(left), has_failed(right)
+        if failed[0] is not failed[1]:
+            return 1 if failed[0] else -1
         pulled = self._by_neighbours(left, here.name) - self._by_neighbours(right, there.name)
         if pulled:
             return -1 if pulled > 0 else 1
@@ -109,5 +109,6 @@ def _count(instance: Resource, node: Node) -> int:
     return instance.parent.assignment.counts.get(node.name, 0) if instance.parent is not None else 0
 
 
-def _has_failed(instance: Resource) -> bool:
-    return instance.found.is_failed or any(_has_failed(child) for child in instance.children)
+def has_failed(instance: Resource) -> bool:
+    """Tell whether an instance, or something in it, has failed."""
+    return instance.found.is_failed or any(has_failed(child) for child in instance.children)

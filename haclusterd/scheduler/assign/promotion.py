@@ -14,7 +14,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY, add
 from haclusterd.scheduler.assign.colocation_effects import ColocationEffects, add_to_promotion
-from haclusterd.scheduler.assign.instance_order import InstanceOrder
+from haclusterd.scheduler.assign.instance_order import InstanceOrder, has_failed
 from haclusterd.scheduler.assign.neighbour_scores import add_scores_of_dependents
 from haclusterd.scheduler.assign.placing import Placing
 from haclusterd.scheduler.assign.promotion_scores import PROMOTION_SCORE, promotion_score
@@ -127,13 +127,29 @@ def _sort(clone: Resource, placing: Placing) -> None:
         if addends is not None and node is not None and assignment.promotion_priority >= 0:
             assignment.promotion_addends += addends.get(node.name, [])
     order = InstanceOrder(placing)
+    replaced = _replaced(clone, placing)
 
     def compare(left: Resource, right: Resource) -> int:
+        if (left.id in replaced) is not (right.id in replaced):
+            return 1 if left.id in replaced else -1
         if left.assignment.promotion_priority != right.assignment.promotion_priority:
             return -1 if left.assignment.promotion_priority > right.assignment.promotion_priority else 1
         return right.present_role.value - left.present_role.value or order.compare(left, right)
 
     clone.reorder(sorted(clone.children, key=cmp_to_key(compare)))
+
+
+def _replaced(clone: Resource, placing: Placing) -> set[ResourceId]:
+    """Return the promoted instances that have failed while as many as may be are promoted and have not.
+
+    A primary's machine that comes back when another instance has been promoted still has the score of before. To
+    recover it as promoted would demote the one that takes writes. In Pacemaker (2.1.5 and 3.0.0) the score decides.
+    """
+    if placing.settings.options.is_pacemaker_compatible:
+        return set()
+    promoted = [instance for instance in clone.children if instance.present_role is Role.PROMOTED]
+    failed = {instance.id for instance in promoted if has_failed(instance)}
+    return failed if len(promoted) - len(failed) >= clone.definition.promoted_max else set()
 
 
 def _final_priority(clone: Resource, instance: Resource) -> int:

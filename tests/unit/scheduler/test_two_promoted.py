@@ -1,0 +1,56 @@
+"""More instances are found promoted than may be: which of them stay so."""
+
+import pytest
+
+from haclusterd.model.graph import GraphAction
+from haclusterd.model.ocf import ActionName, ExitCode
+from tests.scheduled_clusters import ScheduledCluster, configured
+
+ROLES = {ActionName.DEMOTE, ActionName.PROMOTE}
+
+
+def replaced_primary(promoted_max: int = 1) -> ScheduledCluster:
+    """n1, whose promotion score is the highest, was fenced, and another instance is promoted by now; n1 joins."""
+    scores = {"n1": 1001, "n2": 1000, "n3": 990}
+    cluster = ScheduledCluster.of(scores)
+    cluster.configure(
+        configured(
+            "".join(f"node {node} attributes master-db={score}\n" for node, score in scores.items())
+            + "primitive power stonith:fence_dummy\nprimitive db ocf:heartbeat:Stateful\n"
+            + f"clone dbs db meta promotable=true promoted-max={promoted_max}\n"
+        )
+    )
+    cluster.settle()
+    cluster.fence("n1")
+    cluster.settle()
+    cluster.join("n1")
+    return cluster
+
+
+def found(cluster: ScheduledCluster, code: ExitCode) -> list[tuple[str, str | None]]:
+    """Let the probe of the instance on n1 answer; return which roles are changed then, and where."""
+    while True:
+        action = next(iter(_orders(cluster)))
+        if action.is_probe and action.resource is not None and action.resource.startswith("db"):
+            break
+        cluster.perform(action)
+    cluster.answer(cluster.order(action), code)
+    return sorted((each.name, each.node) for each in _orders(cluster) if each.name in ROLES)
+
+
+def _orders(cluster: ScheduledCluster) -> list[GraphAction]:
+    return [each for each in cluster.plan().graph.actions.values() if each.agent is not None]
+
+
+def test_a_primary_that_failed_does_not_take_the_place_of_its_successor() -> None:
+    """Its score is the one of before; the successor takes writes already (PAF, whose machine was back early)."""
+    assert found(replaced_primary(), ExitCode.FAILED_PROMOTED) == [("demote", "n1")]
+
+
+def test_it_is_recovered_where_too_few_others_are_promoted() -> None:
+    assert found(replaced_primary(promoted_max=3), ExitCode.FAILED_PROMOTED) == [("demote", "n1"), ("promote", "n1")]
+
+
+@pytest.mark.parametrize("code", [ExitCode.PROMOTED])
+def test_of_two_that_have_not_failed_the_score_decides(code: ExitCode) -> None:
+    assert found(replaced_primary(), code) == [("demote", "n2")]
