@@ -144,11 +144,12 @@ def _replaced(clone: Resource, placing: Placing) -> set[ResourceId]:
 
     A primary's machine that comes back when another instance has been promoted still has the score of before. To
     recover it as promoted would demote the one that takes writes. In Pacemaker (2.1.5 and 3.0.0) the score decides.
+    What is not managed is demoted by nobody, and counts.
     """
     if placing.settings.options.is_pacemaker_compatible:
         return set()
     promoted = [instance for instance in clone.children if instance.present_role is Role.PROMOTED]
-    failed = {instance.id for instance in promoted if has_failed(instance)}
+    failed = {instance.id for instance in promoted if has_failed(instance) and instance.is_managed}
     return failed if len(promoted) - len(failed) >= clone.definition.promoted_max else set()
 
 

@@ -1,8 +1,8 @@
 """More instances are found promoted than may be: which of them stay so."""
 
-import pytest
-
+from haclusterd.cib.commands import SetTransientAttribute
 from haclusterd.model.graph import GraphAction
+from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import ActionName, ExitCode
 from tests.scheduled_clusters import ScheduledCluster, configured
 
@@ -13,13 +13,10 @@ def replaced_primary(promoted_max: int = 1) -> ScheduledCluster:
     """n1, whose promotion score is the highest, was fenced, and another instance is promoted by now; n1 joins."""
     scores = {"n1": 1001, "n2": 1000, "n3": 990}
     cluster = ScheduledCluster.of(scores)
-    cluster.configure(
-        configured(
-            "".join(f"node {node} attributes master-db={score}\n" for node, score in scores.items())
-            + "primitive power stonith:fence_dummy\nprimitive db ocf:heartbeat:Stateful\n"
-            + f"clone dbs db meta promotable=true promoted-max={promoted_max}\n"
-        )
-    )
+    text = "".join(f"node {node} attributes master-db={score}\n" for node, score in scores.items())
+    text += "primitive power stonith:fence_dummy\nprimitive db ocf:heartbeat:Stateful\n"
+    text += f"clone dbs db meta promotable=true promoted-max={promoted_max}\n"
+    cluster.configure(configured(text))
     cluster.settle()
     cluster.fence("n1")
     cluster.settle()
@@ -51,6 +48,11 @@ def test_it_is_recovered_where_too_few_others_are_promoted() -> None:
     assert found(replaced_primary(promoted_max=3), ExitCode.FAILED_PROMOTED) == [("demote", "n1"), ("promote", "n1")]
 
 
-@pytest.mark.parametrize("code", [ExitCode.PROMOTED])
-def test_of_two_that_have_not_failed_the_score_decides(code: ExitCode) -> None:
-    assert found(replaced_primary(), code) == [("demote", "n2")]
+def test_of_two_that_have_not_failed_the_score_decides() -> None:
+    assert found(replaced_primary(), ExitCode.PROMOTED) == [("demote", "n2")]
+
+
+def test_what_nobody_may_demote_counts_as_promoted() -> None:
+    cluster = replaced_primary()
+    cluster.do(SetTransientAttribute(NodeName("n1"), "maintenance", "true", "root", ""))
+    assert found(cluster, ExitCode.FAILED_PROMOTED) == [("demote", "n2")]
