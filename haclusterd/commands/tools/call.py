@@ -93,7 +93,7 @@ class Tool:
         return read_options(words, self.every_option())
 
     def every_option(self) -> Options:
-        """Return the table of this tool with what all have; what it spells itself means that (`crm_mon -h FILE`)."""
+        """Return the table of this tool with what all have; what it defines itself comes first (`crm_mon -h FILE`)."""
         own = {_plain(each) for spellings in self.options.values() for each in spellings.split()}
         common = {
             name: " ".join(each for each in spellings.split() if _plain(each) not in own)
