@@ -147,9 +147,15 @@ def started_as(status: NodeStatus, resource: ResourceId) -> Order | ResourceHist
         if order.resource == resource and order.action in BEGINNINGS:
             return order
     history = status.histories.get(resource)
-    if history is None or history_says_ended(history) or any(map(is_without_revision, history.parameters.values())):
+    if history is None or history_says_ended(history) or not was_run(history):
         return None
     return history if may_be_active(status, resource) else None
+
+
+def was_run(history: ResourceHistory) -> bool:
+    """Return whether an agent can have been run with a history's parameters: none was by a secret that did not exist.
+    """
+    return not any(map(is_without_revision, history.parameters.values()))
 
 
 Way = tuple[AgentReference, Mapping[str, str]]

@@ -78,6 +78,24 @@ def test_a_secret_of_what_has_ended_may_be_deleted_whatever_restarts_afterwards(
     cluster.until_settled(30_000, "settled")
 
 
+def test_what_was_to_start_by_a_secret_that_there_is_not_runs_once_it_needs_none() -> None:
+    """Nothing was run with it, so that it is looked for as it is configured now (seed 600066)."""
+    cluster = Cluster(3).form()
+    copies.change_db(cluster, Maker(copies.SERVICE), target_role="Stopped")
+    cluster.until(lambda: not cluster.truth.active_nodes(copies.DB), 60_000, "db is stopped")
+    copies.change_db(cluster, Maker(copies.SERVICE, "secret:place"))
+    cluster.until(lambda: _failed_starts(cluster) > 0, 20_000, "a start fails")
+    copies.change_db(cluster, Maker(copies.SERVICE))
+    ask(cluster, "resource.cleanup", {})
+    cluster.until(lambda: copies.is_run_as(cluster, Maker(copies.SERVICE)), 20_000, "db runs without it")
+    cluster.until_settled(30_000, "settled")
+
+
+def _failed_starts(cluster: Cluster) -> int:
+    histories = (status.histories.get(copies.DB) for status in cluster.cib.status.nodes.values())
+    return sum(bool(history.fail_counts) for history in histories if history is not None)
+
+
 def test_a_service_that_becomes_a_fence_device_is_stopped_as_it_was_started() -> None:
     cluster = Cluster().form()
     service = cluster.cib.configuration.resources[ResourceId("cache")]

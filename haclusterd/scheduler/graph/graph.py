@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from haclusterd.model.activity import started_as
+from haclusterd.model.activity import started_as, was_run
 from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import AgentReference, ResourceId
@@ -188,7 +188,9 @@ def _started(action: Action, resource: Resource) -> Order | ResourceHistory | No
     ):
         return None
     started = started_as(node.status, _name_of(resource))
-    started = started or (resource.found.histories.get(node.name) if node in resource.found.active_nodes else None)
+    if started is None and node in resource.found.active_nodes:
+        found = resource.found.histories.get(node.name)
+        started = found if found is not None and was_run(found) else None
     # A fence device runs nothing, so it needs no record; a service that became one is stopped as it was started.
     is_device = resource.definition.is_fence_device and started is not None and started.agent.standard == "stonith"
     return None if is_device else started
