@@ -124,6 +124,24 @@ def served(pg: Copies) -> Copies:
     return pg
 
 
+def test_all_copies_are_known_where_a_tool_takes_the_node_of_the_action_for_all_nodes(
+    pg: Copies, tmp_path: Path
+) -> None:
+    """`attrd_updater -Q -A` of Pacemaker 2.1.5 answers for OCF_RESKEY_CRM_meta_on_node alone, where that is set."""
+    tool = tmp_path / "attrd_updater"
+    tool.write_text(
+        '#!/bin/sh\n[ "$OCF_RESKEY_CRM_meta_on_node" ] && [ "$4" = -A ] && set -- "$1" "$2" "$3" -N '
+        f'"$OCF_RESKEY_CRM_meta_on_node"\nexec {AGENTS.parent}/shims/attrd_updater "$@"\n'
+    )
+    tool.chmod(0o755)
+    for name, node in pg.nodes.items():
+        node.agent.parameters["CRM_meta_on_node"] = name
+        node.agent.environment["PATH"] = f"{tmp_path}:{node.agent.environment['PATH']}"
+    pg.start()
+    pg.monitor("n1")
+    assert (pg["n1"].score, pg["n2"].score, pg["n3"].score) == ("100", "", "")
+
+
 def test_the_first_promotion_and_what_everybody_is_then(pg: Copies) -> None:
     assert [pg[name].agent.code("monitor", CRM_meta_interval="0") for name in NAMES] == [NOT_RUNNING] * 3
     pg.start("n1", "n2")
