@@ -127,9 +127,9 @@ lab: setup  ## real faults on machines in namespaces (root); FAULTS=200 ONLY='cu
 bench-failover: setup  ## beside real corosync and Pacemaker (root): outages, forming, cost; RUNS=6 ONLY='crash,*_tuned,form,cost'
 	@$(BIN)/python -m tests.benchmarks.failover --runs $(or $(RUNS),6) --only '$(ONLY)' --seed $(or $(SEED),1)
 
-bench-databases: setup  ## databases' primaries lost over and over under writes, beside real Pacemaker (root): acknowledged writes lost and why, two primaries, outage; RUNS=40 ONLY='paf,redis,kill,crash' PEER=no
+bench-databases: setup  ## databases' primaries lost over and over under writes, beside real Pacemaker (root): acknowledged writes lost and why, two primaries, outage; RUNS=40 ONLY='paf,redis,kill,crash' PEER=no, EQUAL=1 with equal tolerance
 	@$(BIN)/python -m tests.databases --runs $(or $(RUNS),1) --only '$(or $(ONLY),*)' --seed $(or $(SEED),1) \
-		$(if $(filter no,$(PEER)),--managers haclusterd)
+		$(if $(filter no,$(PEER)),--managers haclusterd) $(if $(EQUAL),--equal)
 
 tour: setup  ## docs/tour.md made again: a newcomer's hour, played on machines in namespaces (root)
 	@$(BIN)/python -m tests.lab.tour

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import FrameType
 
 from tests.benchmarks import failover_pacemaker
+from tests.benchmarks.failover import NODE_TIMEOUT, TOKEN_MS
 from tests.databases.database import Database
 from tests.databases.faults import FAULTS, Fault, Trial, play
 from tests.databases.galera import Galera
@@ -71,9 +72,11 @@ class Bench:
         sites: list[DatabaseSite] = []
         try:
             if OURS in self._options.managers:
-                sites.append(OurDatabases(self._database, self._directory / "ours", ""))
+                timeout = NODE_TIMEOUT if self._options.equal else ""
+                sites.append(OurDatabases(self._database, self._directory / "ours", timeout))
             if PEER in self._options.managers:
-                sites.append(PeerDatabases(self._database, self._directory / "peer", None))
+                token_ms = TOKEN_MS if self._options.equal else None
+                sites.append(PeerDatabases(self._database, self._directory / "peer", token_ms))
             for site in sites:
                 site.wait_s_max = FIRST_S
                 took_s = site.start(WRITER_PERIOD_MS)
@@ -108,6 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="*", help="databases and faults, comma separated, * allowed")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--managers", default=[OURS, PEER], type=lambda text: text.split(","), help="who is measured")
+    parser.add_argument("--equal", action="store_true", help="both take a node for lost after a second, not by default")
     options = parser.parse_args(arguments)
     try:
         chosen = selected(options.only.split(","), list(DATABASES), [each.name for each in FAULTS])
@@ -145,7 +149,8 @@ def _play_all(databases: Iterable[Database], faults: Sequence[Fault], options: a
             code = 1
         subprocess.run(["umount", "--lazy", str(directory)], check=False)
         trials += bench.trials
-        results.append(result(database, bench.trials) + (" incomplete=1" if why else ""))
+        remarks = (" tolerance=equal" if options.equal else "") + (" incomplete=1" if why else "")
+        results.append(result(database, bench.trials) + remarks)
         if why == INTERRUPTED:
             break
     print(table(trials))
