@@ -35,7 +35,7 @@ from haclusterd.machines.planning import Planning
 from haclusterd.machines.repeats import Repeats
 from haclusterd.machines.rule_judge import EndedMoves, RuleJudge
 from haclusterd.machines.transitions.start_delays import StartDelays
-from haclusterd.machines.transitions.transition import TransitionMachine, TransitionState
+from haclusterd.machines.transitions.transition import TransitionMachine, TransitionState, has_order_ended
 from haclusterd.machines.witness import WitnessDuty
 from haclusterd.model import durations
 from haclusterd.model.availability import MARK_MS
@@ -56,6 +56,10 @@ REFUSED_PAUSE_MS = 200
 
 OUTDATED_PAUSE_MS = 2000
 """How long a transition continues at least, though more can be done than is in its plan."""
+OUTDATED_PLANS_MAX = 3
+"""So many plans one after another are made again because an order has ended meanwhile; the next one is executed."""
+OUTDATED_PLAN_MS_MAX = 200
+"""A plan that took longer is executed as it is."""
 OUTDATED_PAUSE_PLANS = 10
 """And how many times as long as its plan took: nothing is ordered while the next one is made."""
 
@@ -167,6 +171,8 @@ class _DcTerm:
         """Until when the transition in progress continues, whatever has become possible meanwhile."""
         self.ends_at = NEVER
         """When it is given up for that."""
+        self.outdated_plans = 0
+        """How many plans were made again since one was executed."""
         self.unexecuted: TransitionGraph | None = None
         """Its graph, as long as it has ordered nothing and is not done."""
         self.closing: list[TransitionMachine] = []
@@ -470,7 +476,20 @@ class ControllerMachine:
             self._planning.failed(answer.problem, moment)
             return (Note("scheduler-failed", answer.problem),)
         planned_for = self._planning.planned(answer.plan, can_execute=is_settled and term.transition is None)
-        return () if planned_for is None else self._begin(term, cib, answer.plan, planned_for, moment)
+        if planned_for is None or self._is_made_again(term, cib, planned_for, moment):
+            return ()
+        return self._begin(term, cib, answer.plan, planned_for, moment)
+
+    def _is_made_again(self, term: _DcTerm, cib: Cib, planned_for: Cib, moment: Moment) -> bool:
+        """Have a plan made again if an order has ended while it was made: what the plan has must end before what it
+        lacks can begin, such as the same notifications once more."""
+        is_cheap = self._planning.took_ms(moment) <= OUTDATED_PLAN_MS_MAX
+        if not is_cheap or term.outdated_plans >= OUTDATED_PLANS_MAX or not has_order_ended(planned_for, cib):
+            term.outdated_plans = 0
+            return False
+        term.outdated_plans += 1
+        self._planning.want()
+        return True
 
     def _begin(self, term: _DcTerm, cib: Cib, plan: Plan, planned_for: Cib, moment: Moment) -> Sequence[Effect]:
         term.unfit.clear()

@@ -533,6 +533,19 @@ def _holding_back(status: NodeStatus) -> tuple[OrderKey, ...]:
     )
 
 
+def has_order_ended(planned_for: Cib, cib: Cib) -> bool:
+    """Return whether an order that a plan knew to be open has ended since: what comes after it is not in that plan.
+
+    A notification counts as well: until it has ended, its instance is busy.
+    """
+    nodes = cib.status.nodes
+    return any(
+        not order.interval_ms and (name not in nodes or key not in nodes[name].orders)
+        for name, status in planned_for.status.nodes.items()
+        for key, order in status.orders.items()
+    )
+
+
 def _unfencings_under_way(cib: Cib) -> Iterator[FenceKey]:
     return (key for key, order in cib.status.fence_orders.items() if order.action is FenceAction.ON)
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import pytest
 
 from haclusterd.cib import commands
-from haclusterd.cib.changes import Refusal, RefusalCode
+from haclusterd.cib.changes import Change, Refusal, RefusalCode
 from haclusterd.cib.codec import encode_envelope
 from haclusterd.cib.edits import Delete, PutResource, PutSets
-from haclusterd.machines.controller import OUTDATED_PAUSE_MS, REFUSED_PAUSE_MS
+from haclusterd.machines.controller import OUTDATED_PAUSE_MS, OUTDATED_PLAN_MS_MAX, OUTDATED_PLANS_MAX, REFUSED_PAUSE_MS
 from haclusterd.machines.effects import Effect, Note, TransferLeadership
 from haclusterd.machines.repeats import FREE_REPEATS
 from haclusterd.model.cluster import Cib
@@ -18,7 +18,7 @@ from haclusterd.model.graph import ActionKind, GraphAction, Plan, TransitionGrap
 from haclusterd.model.ids import NodeName, OrderKey, RequestId, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
-from haclusterd.model.orders import OperationResult, ResultKind
+from haclusterd.model.orders import OperationResult, Order, ResultKind
 from haclusterd.model.pacer import PacerReport
 from haclusterd.model.records import replace
 from haclusterd.model.rules import DateExpression, Rule
@@ -112,6 +112,53 @@ def test_a_long_transition_is_given_up_for_what_it_left_out_and_nothing_of_it_is
     dc.plan = NOTHING
     assert commands_of(dc.step()) == []
     assert len(dc.planned) == (2 if action is ActionName.STOP else 1)
+
+
+@pytest.mark.parametrize("action", [ActionName.STOP, ActionName.NOTIFY])
+def test_a_plan_is_made_again_when_an_order_that_it_knew_has_ended_meanwhile(action: ActionName) -> None:
+    cluster = Cluster()
+    before = order("1.1.7", action, node=N3, resource=WEB)
+    cluster.must(commands.IssueOrders(TERM, (before,)))
+    dc = Dc(cluster)
+    dc.plan = starting(N2)
+    dc.ask()
+    dc.ask(*end(dc, before))
+    assert commands_of(dc.tell()) == []
+    assert len(dc.planned) == 2
+    (issued,) = commands_of(dc.tell())
+    assert isinstance(issued, commands.IssueOrders)
+
+
+def test_a_plan_is_executed_though_orders_end_again_and_again_while_it_is_made() -> None:
+    cluster = Cluster()
+    orders = [order(f"1.1.{number}", ActionName.NOTIFY, node=N3, resource=WEB) for number in range(6)]
+    cluster.must(commands.IssueOrders(TERM, tuple(orders)))
+    dc = Dc(cluster)
+    dc.plan = starting(N2)
+    dc.ask()
+    found = []
+    for each in orders[:4]:
+        dc.ask(*end(dc, each))
+        found.append(commands_of(dc.tell()))
+    assert [bool(each) for each in found] == [False] * OUTDATED_PLANS_MAX + [True]
+
+
+def test_a_plan_that_took_long_is_executed_though_an_order_has_ended_meanwhile() -> None:
+    cluster = Cluster()
+    before = order("1.1.7", ActionName.STOP, node=N3, resource=WEB)
+    cluster.must(commands.IssueOrders(TERM, (before,)))
+    dc = Dc(cluster)
+    dc.plan = starting(N2)
+    dc.ask()
+    dc.now += OUTDATED_PLAN_MS_MAX + 1
+    dc.ask(*end(dc, before))
+    assert len(commands_of(dc.tell())) == 1
+
+
+def end(dc: Dc, before: Order) -> Sequence[Change]:
+    """Commit that an order has ended well; return what it changed."""
+    ended = ended_well(before.key, before.resource, str(before.action))
+    return dc.cluster.must(commands.RecordResults(N3, life(N3), (ended,))).changes
 
 
 def test_a_transition_whose_plan_took_long_is_given_up_later() -> None:
@@ -432,21 +479,6 @@ def test_a_dc_whose_own_join_stays_refused_hands_over() -> None:
     assert transfers(dc.step()) == []
     dc.now += TIMING.brain_timeout_ms
     assert transfers(dc.step()) == [N2]
-
-
-def test_a_plan_stands_when_an_order_that_it_knew_has_ended_well_meanwhile() -> None:
-    """Its transition, begun at once, would have seen the same."""
-    cluster = Cluster()
-    stop = order("1.1.7", ActionName.STOP, node=N3, resource=WEB)
-    cluster.must(commands.IssueOrders(TERM, (stop,)))
-    dc = Dc(cluster)
-    dc.plan = starting(N2)
-    dc.ask()
-    ended = ended_well(stop.key, WEB, "stop")
-    applied = cluster.must(commands.RecordResults(N3, life(N3), (ended,)))
-    dc.ask(*applied.changes)
-    [command] = commands_of(dc.tell())
-    assert isinstance(command, commands.IssueOrders)
 
 
 def test_an_activating_order_that_the_plan_did_not_know_ends_it_before_it_begins() -> None:
