@@ -64,7 +64,7 @@ static: setup
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache > .venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
 
-swarm: setup  ## simulated failures, seed after seed; SECONDS=60 or HOURS=24, SEED=1 ONLY=store,gpu,shapes WITHOUT=rule
+swarm: setup  ## simulated failures, seed after seed; SECONDS=60 or HOURS=24, SEED=1 ONLY=store,gpu,shapes,databases WITHOUT=rule
 	@$(BIN)/python -m $(if $(filter store,$(ONLY)),tests.simulation.store_swarm,haclusterd.simulator) swarm \
 		--seconds $(or $(SECONDS),60) $(if $(HOURS),--hours $(HOURS)) --seed $(or $(SEED),1) \
 		$(if $(filter gpu shapes,$(ONLY)),--only $(ONLY)) $(if $(WITHOUT),--without $(WITHOUT))

@@ -19,6 +19,7 @@ if __name__ == "__main__":
             rules=tuple(rule.name for rule in fields(SafetyRules)),
             sections=swarm.sections(),
             only={
+                "databases": (swarm.has_database, swarm.sections_of_databases()),
                 "gpu": (lambda seed: swarm.mode_of(seed) is swarm.Mode.DEVICES, swarm.sections_of_devices()),
                 "shapes": (lambda seed: swarm.emphasis(seed).subject is Subject.SHAPES, swarm.sections_of_shapes()),
             },

@@ -4,6 +4,7 @@
     python -m MODULE swarm --hours 24                until 24 hours were simulated
     python -m MODULE swarm --only gpu                seeds of clusters whose hosts have devices
     python -m MODULE swarm --only shapes             seeds in which resources change their shape
+    python -m MODULE swarm --only databases          seeds in which data remembers that it was a primary's
     python -m MODULE replay --seed 17                one seed, with everything recorded
     python -m MODULE replay --seed 17 --faults 3,8   and with these of its faults only
 

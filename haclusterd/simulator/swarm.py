@@ -28,6 +28,7 @@ from haclusterd.simulator.checks.checker import ViolationError
 from haclusterd.simulator.clients import Clients, Tally
 from haclusterd.simulator.copies import MachineCopies
 from haclusterd.simulator.faults import copies as faults_of_copies
+from haclusterd.simulator.faults import databases as faults_of_databases
 from haclusterd.simulator.faults import devices as faults_of_devices
 from haclusterd.simulator.faults import disks as faults_of_disks
 from haclusterd.simulator.faults import edges as faults_of_edges
@@ -47,13 +48,15 @@ from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster, Setup
 from haclusterd.simulator.subjects import NO_EMPHASIS, Emphasis, Subject, emphasis_of
-from haclusterd.simulator.writing_agents import WritingAgents
+from haclusterd.simulator.writing_agents import ScoringAgents, WritingAgents
 
 SAFETY_PHASE_MS = 60_000
 PROMOTABLE_EVERY = 2
 """Every so many seeds run a promotable clone too."""
 WRITING_SHARE = 0.5
 """Of the seeds with a promotable clone, those whose agents write attributes in the middle of what they do."""
+DATABASE_SHARE = 0.4
+"""Of the seeds with a promotable clone, those whose data remembers that it was a primary's."""
 MIGRATION_EVERY = 3
 """Every so many have a service that migrates live."""
 RECOVERED_EVERY = 4
@@ -182,6 +185,10 @@ RECOVERIES = (
 )
 OF_DEVICES = ("PublishDevices", "ReleaseDevices", "SteerDevice", "BeginRecovery", "RecordRecovery")
 """Commands that only seeds with devices exercise."""
+DATABASE_PROMOTES_MS = ((5, 200), (50, 1000), (500, 2500))
+"""How long a database's promotes take at least; a start and a promote have 5 s."""
+SCORED_AFTER_MS = (5, 100, 700)
+"""From the beginning of a monitor of the promoted instance to the scores that it writes."""
 SMALL_SNAPSHOT = 30
 """Entries between two snapshots where a node is to be sent one."""
 
@@ -239,6 +246,19 @@ def is_rolled_back(seed: int) -> bool:
     return seed % ROLLED_BACK_EVERY == ROLLED_BACK_EVERY // 2 and mode_of(seed) not in ALONE
 
 
+def is_promotable(seed: int) -> bool:
+    """Tell whether a seed has a promotable clone."""
+    dwells_on = emphasis(seed)
+    has_all = mode_of(seed) is Mode.MOMENTS or dwells_on.subject is Subject.SHAPES
+    return has_all or seed % PROMOTABLE_EVERY == 0 or dwells_on.meets(*faults_of_moments.OF_PROMOTION)
+
+
+def has_database(seed: int) -> bool:
+    """Tell whether the data of a seed's promotable clone remembers that it was a primary's."""
+    is_drawn = random.Random(f"database/{seed}").random() < DATABASE_SHARE
+    return is_drawn and is_promotable(seed) and mode_of(seed) not in ALONE
+
+
 def is_long(seed: int) -> bool:
     """Tell whether a seed takes so long that what lasts for minutes has room."""
     return seed % LONG_EVERY == 0 and mode_of(seed) is Mode.SWITCH
@@ -267,6 +287,8 @@ def plan_of(cluster: Cluster, safety_ms: int) -> tuple[Fault[Cluster], ...]:
     """Return what goes wrong in a seed."""
     mode, dwells_on = mode_of(cluster.world.seed), emphasis(cluster.world.seed)
     always = (*ALWAYS[mode], *_kinds_of(dwells_on, mode))
+    if has_database(cluster.world.seed):
+        always = (*always, *faults_of_databases.OF_DATABASES)
     if is_long(cluster.world.seed):
         always, safety_ms = (*always, *faults_of_people.OF_LONG_SEEDS), safety_ms * LONGER
     paces_ms = faults_of_disks.PACES_MS if mode in (Mode.DISKS, Mode.COPIES) else PACES_MS
@@ -343,6 +365,7 @@ def sections() -> tuple[coverage.Section, ...]:
     faults = [kind.name for mode in Mode for kind in (*KINDS[mode], *ALWAYS[mode])]
     faults += [kind.name for kind in (*faults_of_people.OF_LONG_SEEDS, *faults_of_edits.OF_ROLLBACKS)]
     faults += [kind.name for kinds in OF_SUBJECTS.values() for kind in kinds]
+    faults += [kind.name for kind in faults_of_databases.OF_DATABASES]
     forgetting = coverage.Section("forgetting", faults_of_disks.OUTCOMES, {})
     copies = coverage.Section("copy", faults_of_copies.OUTCOMES, {})
     versions = coverage.Section("version", faults_of_versions.OUTCOMES, {})
@@ -357,6 +380,12 @@ def sections_of_shapes() -> tuple[coverage.Section, ...]:
     """Return what a campaign of seeds that dwell on changes of shapes alone should have exercised."""
     faults = tuple(kind.name for kind in faults_of_shapes.DENSE)
     return (coverage.Section("fault", faults, {}), coverage.Section(coverage.SHAPE, faults_of_shapes.ALL_SHAPES, {}))
+
+
+def sections_of_databases() -> tuple[coverage.Section, ...]:
+    """Return what a campaign of seeds whose data remembers its role should have exercised."""
+    faults = tuple(kind.name for kind in faults_of_databases.OF_DATABASES)
+    return coverage.Section("fault", faults, {}), coverage.answers()
 
 
 def _of_claims() -> tuple[coverage.Section, ...]:
@@ -432,6 +461,8 @@ def _begin(cluster: Cluster, seed: int) -> None:
     setup, chance = cluster.setup, cluster.world.chance("beginning")
     has_switch, is_at_edge = setup.watchdog_ms == 0, mode_of(seed) is Mode.EDGE
     drawn = {} if is_at_edge else drawn_configurations.properties(chance, has_switch=has_switch)
+    if has_database(seed):
+        drawn.pop("enable_startup_probes", None)
     if mode_of(seed) is Mode.DEVICES:
         drawn |= drawn_configurations.recovering(cluster.world.chance("recoveries"))
     timeouts = {"node_timeout": f"{setup.node_timeout_ms}ms", "brain_timeout": f"{setup.brain_timeout_ms}ms"}
@@ -439,24 +470,25 @@ def _begin(cluster: Cluster, seed: int) -> None:
     cluster.form(usual(cluster.names, **timeouts, **drawn))
     has_all, dwells_on = mode_of(seed) is Mode.MOMENTS, emphasis(seed)
     has_all = has_all or dwells_on.subject is Subject.SHAPES
-    is_promotable = has_all or seed % PROMOTABLE_EVERY == 0 or dwells_on.meets(*faults_of_moments.OF_PROMOTION)
     has_migration = has_all or seed % MIGRATION_EVERY == 1 or dwells_on.meets(*faults_of_moments.OF_MIGRATION)
     if is_at_edge:
-        edits = configurations.promotable(cluster.names) if is_promotable else ()
+        edits = configurations.promotable(cluster.names) if is_promotable(seed) else ()
     else:
         beginning = drawn_configurations.draw(
             chance,
             cluster.names,
             has_switch=has_switch,
-            is_promotable=is_promotable,
+            is_promotable=is_promotable(seed),
             has_migration=has_migration,
             is_unfencing=dwells_on.meets(Activity.UNFENCE),
-            is_notified=dwells_on.meets(Activity.NOTIFY),
+            is_notified=dwells_on.meets(Activity.NOTIFY) or has_database(seed),
             is_reloading=dwells_on.meets(Activity.RELOAD),
         )
         edits = drawn_configurations.asked_for_hosts(cluster.world.chance("host checks"), beginning.edits)
         cluster.agent_script.behaviour = cluster.usual_behaviour = beginning.behaviour
         cluster.world.record(f"begins with: {drawn}; {beginning.text}; {dwells_on}")
+    if has_database(seed):
+        _bring_database(cluster)
     if mode_of(seed) is Mode.DEVICES:
         longest_start_ms = cluster.usual_behaviour.start_ms[1]
         edits = (*edits, *drawn_configurations.claiming(cluster.world.chance("claims"), longest_start_ms))
@@ -471,9 +503,20 @@ def _begin(cluster: Cluster, seed: int) -> None:
         cluster.configure(edits)
         cluster.until_settled(BEGINNING_MS, "the beginning settled")
     cluster.begins_with = cluster.cib.version.epoch
-    if is_promotable and cluster.world.chance("writing").random() < WRITING_SHARE:
+    if is_promotable(seed) and cluster.world.chance("writing").random() < WRITING_SHARE:
         cluster.world.record("agents write attributes while they promote and demote")
         cluster.checkers.add(WritingAgents(cluster))
+
+
+def _bring_database(cluster: Cluster) -> None:
+    """Let the data of the promotable clone remember whose it was, and its agents write the promotion scores."""
+    chance, behaviour = cluster.world.chance("database"), cluster.usual_behaviour
+    order, after_ms = chance.sample(cluster.names, len(cluster.names)), chance.choice(SCORED_AFTER_MS)
+    promote_ms = max(behaviour.promote_ms, chance.choice(DATABASE_PROMOTES_MS))
+    cluster.agent_script.behaviour = cluster.usual_behaviour = replace(behaviour, promote_ms=promote_ms)
+    cluster.truth.databases.keep(faults_of_databases.DATABASE)
+    cluster.checkers.add(ScoringAgents(cluster, faults_of_databases.DATABASE, order, after_ms))
+    cluster.world.record(f"a database: promotes {promote_ms}, scores after {after_ms} ms, first {', '.join(order)}")
 
 
 def _judge_digests(cluster: Cluster) -> None:

@@ -9,10 +9,18 @@ from collections.abc import Iterable, Mapping
 from typing import get_args
 
 from haclusterd.cib.changes import Applied
-from haclusterd.cib.commands import BeginRecovery, ChangeConfiguration, Command, IssueOrders, RecordRecovery
+from haclusterd.cib.commands import (
+    BeginRecovery,
+    ChangeConfiguration,
+    Command,
+    IssueOrders,
+    RecordRecovery,
+    RecordResults,
+)
 from haclusterd.cib.edits import Edit
 from haclusterd.machines.effects import Effect
 from haclusterd.model.ids import NodeName
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
 from haclusterd.model.records import dataclass
 from haclusterd.ports.agents import AgentCall
@@ -27,6 +35,9 @@ _QUESTIONS = (("list", AGENT), ("status", AGENT), ("list", PLUGIN))
 """What they are asked before they act."""
 SHAPE = "shape"
 """The section of what resources have become (`faults.shapes`)."""
+ANSWER = "answer"
+"""The section of what probes and recurring monitors have said: of the latter what is recorded, so what is new."""
+ANSWERS = (ExitCode.OK, ExitCode.ERROR, ExitCode.NOT_RUNNING, ExitCode.PROMOTED, ExitCode.FAILED_PROMOTED)
 OF_A_SHAPE = "a shape: "
 """How the reason of a change begins that gives a resource another shape; the name of the shape follows."""
 
@@ -67,6 +78,9 @@ class Coverage(Checker):
         if isinstance(command, IssueOrders):
             for order in command.orders:
                 self._count_claim(order)
+        for result in command.results if isinstance(command, RecordResults) else ():
+            if result.operation == ActionName.MONITOR and result.status in _SAID:
+                counts[ANSWER, _answer(result.interval_ms, result.exit_code)] += 1
         for change in applied.changes:
             counts["change", change.kind.value] += 1
 
@@ -109,6 +123,18 @@ class Section:
     exempt: Mapping[str, str]
 
 
+_SAID = (ExecutionStatus.DONE, ExecutionStatus.ERROR)
+
+
+def _answer(interval_ms: int, code: ExitCode) -> str:
+    return f"{'monitor' if interval_ms else 'probe'} says {code.name.lower().replace('_', ' ')}"
+
+
+def answers() -> Section:
+    """Return what probes and monitors should have said."""
+    return Section(ANSWER, tuple(_answer(interval_ms, code) for interval_ms in (0, 1) for code in ANSWERS), {})
+
+
 _COMMANDS = {
     "RequestCertificate": "certificates are of the adapters: tests/processes renew them",
     "RecordProof": "a switch lies about a node that nobody hears: no seed does that, a directed scenario does",
@@ -123,6 +149,7 @@ def sections(faults: Iterable[str], pairs: Iterable[str]) -> tuple[Section, ...]
         Section("edit", tuple(kind.__name__ for kind in get_args(Edit)), {}),
         Section("effect", tuple(kind.__name__ for kind in get_args(Effect)), {}),
         Section("activity", tuple(activity.value for activity in Activity if activity in AGENTS), {}),
+        answers(),
         Section(FENCE_AGENT, tuple(f"{action} by {agent}" for action, agent in _QUESTIONS), {}),
         Section("fault", tuple(dict.fromkeys(faults)), {}),
         Section("pair", tuple(dict.fromkeys(pairs)), {}),

@@ -4,6 +4,8 @@ A resource may change its shape while it is active: a primitive becomes a clone,
 What an order begins is measured by the versions from its issue on: by the one of its issue, since the change need not
 have been known to who issued it, and by every later one up to now. So what the old shape allows is allowed only to what
 was ordered while that was in force; what is ordered afterwards is measured by the new shape alone, whatever still runs.
+What is started right after it was removed, by an order that was on its way then, is measured by its last shape: it
+stops again, and nothing else runs in its place.
 
 It is read from what people write, and shares no code with the scheduler or `apply`. Source: Pacemaker Explained, "Clone
 Options", "Promotable Clones".
@@ -86,6 +88,8 @@ class Shapes:
     def allowed(self, primitive: ResourceId, order: OrderKey | None) -> Limits:
         """Return what has been allowed at some instant since an order was issued; None: what is allowed now."""
         since = len(self._versions) - 1 if order is None else self._issued_at.get(order, len(self._versions) - 1)
+        if order is not None and primitive not in self._versions[since]:
+            since = max(0, since - 1)
         limits = NOTHING
         for version in self._versions[since:]:
             limits = limits.most(version.get(primitive, NOTHING))

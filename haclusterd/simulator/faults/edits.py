@@ -324,7 +324,14 @@ PROPERTIES: tuple[tuple[str, tuple[str, ...], str], ...] = (
 
 def set_property(chance: Chance, _nodes: Nodes) -> Fault:
     """A property of the cluster, and mostly back to what it was."""
-    return _property_of(chance, PROPERTIES)
+    fault = _property_of(chance, PROPERTIES)
+    name = fault.text.partition("=")[0]
+    return replace(fault, begin=lambda cluster: fault.begin(cluster) if _is_allowed(cluster, name) else None)
+
+
+def _is_allowed(cluster: Cluster, name: str) -> bool:
+    """Tell whether people set a property: who has data that takes writes when it is started has all nodes probed."""
+    return name != "enable-startup-probes" or not cluster.truth.databases.are_kept
 
 
 def set_timeout(chance: Chance, _nodes: Nodes) -> Fault:
@@ -378,11 +385,11 @@ def set_by_the_clock(chance: Chance, _nodes: Nodes) -> Fault:
     def begin(cluster: Cluster) -> None:
         begins_s = cluster.world.now_ms // 1000 + wait_s
         dated = configurations.dated_block("dated", begins_s, begins_s + lasts_s, **{name: value})
-        if owner is None:
+        if owner is None and _is_allowed(cluster, name):
             properties = cluster.cib.configuration.properties
             cluster.edit((PutSets("properties", configurations.with_dated(properties, dated)),))
             return
-        found = cluster.cib.configuration.resources.get(ResourceId(owner))
+        found = None if owner is None else cluster.cib.configuration.resources.get(ResourceId(owner))
         if isinstance(found, Primitive | Clone):
             section = "parameters" if kind == "device" else "meta"
             blocks: dict[str, Any] = {section: configurations.with_dated(getattr(found, section), dated)}

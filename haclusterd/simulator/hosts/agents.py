@@ -9,6 +9,10 @@ with the boot. How it will fare is drawn at its beginning; a scenario may write 
 Services may be units of the host's systemd instead (`AgentBehaviour.units`). Then a start or stop is a job that no kill
 ends: such an agent runs on after its time limit too. A stop takes the place of a job that is not done, a start waits
 for a stop that is not, and a monitor says nothing while there is either (safety.md §8).
+
+Data may remember that it was a primary's (`databases`). Then its start makes a primary, as does the notification that
+this primary is about to be demoted and promoted again, by which ocf:heartbeat:pgsqlms begins a recovery; a demote or
+stop brings it in order.
 """
 
 import random
@@ -22,11 +26,9 @@ from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.records import dataclass, field, replace
 from haclusterd.ports.agents import ActionMetadata, AdoptedAction, AgentCall, AgentMetadata, AgentResult
 from haclusterd.simulator.hosts.hosts import Boot
-from haclusterd.simulator.hosts.truth import CALLED, PIDFILE, Holding, Truth, maker, promoted
+from haclusterd.simulator.hosts.truth import CALLED, PIDFILE, Holding, Truth, base_of, maker, promoted
 from haclusterd.simulator.hosts.world import MS, Event, Life, World
 
-MAKING = ("start", "promote")
-"""Actions that make one more copy, or one more promoted one; a migration moves the one there is."""
 SERVICE = AgentReference("ocf", "simulated", "service")
 OTHER = AgentReference("ocf", "simulated", "other")
 """Another program under the same name: it neither finds nor ends what the first has started."""
@@ -168,8 +170,8 @@ class _Running:
     at_end: Callable[[ExecutionStatus, int], None] | None = None
     is_job: bool = False
     """Of a unit: it has become a job of the host's systemd."""
-    is_making: bool = False
-    """It may make something active."""
+    making: tuple[ResourceId, ...] = ()
+    """What it may make active."""
     is_let_go: bool = False
     """Nobody waits for its result any more, and it runs on."""
 
@@ -217,9 +219,9 @@ class HostAgents:
 
     def _set_going(self, running: _Running, run: AgentRun) -> None:
         call = running.call
-        if call.action in MAKING:
-            running.is_making = True
-            self._truth.start_begins(self.node, _made(call), call.parameters.get(CALLED, ""))
+        running.making = self._made(call)
+        for made in running.making:
+            self._truth.start_begins(self.node, made, call.parameters.get(CALLED, ""))
         if call.action == "migrate_to":
             self._set_out(running, run)
         life = self._boot.life
@@ -289,19 +291,20 @@ class HostAgents:
         call = running.call
         if call.action == "migrate_to":
             self._hand_over(running)
-        elif call.action in MAKING:
+        elif running.making:
             is_new = call.action == "start" and not self._truth.is_active(self.node, call.resource)
-            self._truth.service_begins(self.node, _made(call), maker(call))
+            for made in running.making:
+                self._truth.service_begins(self.node, made, maker(call))
             if is_new:
                 self._truth.devices.service_begins(self.node, call)
         elif call.action == RELOAD:
             self._truth.service_is_reloaded(self.node, call.resource, maker(call))
         elif not self._finds(call):
             return
-        elif call.action == "demote":
-            self._truth.service_ends(self.node, promoted(call.resource))
-        elif call.action == "stop":
-            self._truth.service_ends(self.node, call.resource)
+        elif call.action in ("demote", "stop"):
+            ended = promoted(call.resource) if call.action == "demote" else call.resource
+            self._truth.service_ends(self.node, ended)
+            self._truth.databases.is_shut_down(self.node, base_of(call.resource))
 
     def _finish(self, running: _Running, run: AgentRun) -> None:
         if running.call.action == "migrate_to" and not running.has_moved:
@@ -320,9 +323,26 @@ class HostAgents:
             return ExitCode.OK if self._truth.is_active(self.node, call.resource) else ExitCode.NOT_RUNNING
         if call.action != "monitor":
             return ExitCode.OK
-        if not self._finds(call) or not self._truth.seems_active(self.node, call.resource):
+        if not self._finds(call):
             return ExitCode.NOT_RUNNING
+        if not self._truth.seems_active(self.node, call.resource):
+            return ExitCode.FAILED_PROMOTED if self._is_left_by_a_primary(call) else ExitCode.NOT_RUNNING
         return ExitCode.PROMOTED if self._truth.is_active(self.node, promoted(call.resource)) else ExitCode.OK
+
+    def _made(self, call: AgentCall) -> tuple[ResourceId, ...]:
+        """Return what an action may make active: the service, its promoted role, both or nothing.
+
+        A migration moves the copy there is.
+        """
+        is_started = call.action == "start" or _announces_recovery(call, self.node)
+        if self._is_left_by_a_primary(call) and is_started:
+            return (call.resource, promoted(call.resource))
+        return {"start": (call.resource,), "promote": (promoted(call.resource),)}.get(call.action, ())
+
+    def _is_left_by_a_primary(self, call: AgentCall) -> bool:
+        """Tell whether nothing runs, and the data is that of a primary which was not shut down."""
+        is_active = self._truth.is_active(self.node, call.resource)
+        return not is_active and self._truth.databases.is_primary(self.node, base_of(call.resource))
 
     def _finds(self, call: AgentCall) -> bool:
         """Tell whether a call would find what runs here: not what was started in another way."""
@@ -336,17 +356,19 @@ class HostAgents:
         line = f"{self.node} agent {call.resource} {call.action} ends {status} {code} ({call.key})"
         is_dull = call.action == "monitor" and code == ExitCode.OK
         (self._world.mark if is_dull else self._world.record)(line)
-        if running.is_making:
-            self._truth.start_ends(self.node, _made(call))
+        for made in running.making:
+            self._truth.start_ends(self.node, made)
         if running.at_end is not None:
             running.at_end(status, code)
         elif running.is_let_go:
             self.forget(call.key)
 
 
-def _made(call: AgentCall) -> ResourceId:
-    """Return what an activating action makes active: the service, or its promoted role."""
-    return promoted(call.resource) if call.action == "promote" else call.resource
+def _announces_recovery(call: AgentCall, node: NodeName) -> bool:
+    """Tell whether it is the notification that the primary here is to be demoted, and promoted again."""
+    if call.action != "notify" or (call.meta["notify_type"], call.meta["notify_operation"]) != ("pre", "demote"):
+        return False
+    return all(node in call.meta[f"notify_{what}_uname"].split() for what in ("demote", "promote", "promoted"))
 
 
 def _target(call: AgentCall) -> NodeName:

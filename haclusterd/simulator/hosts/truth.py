@@ -16,6 +16,7 @@ from typing import Protocol
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.records import dataclass
 from haclusterd.ports.agents import AgentCall
+from haclusterd.simulator.hosts.databases import Databases
 from haclusterd.simulator.hosts.devices import DeviceTruth
 from haclusterd.simulator.hosts.world import World
 
@@ -93,6 +94,7 @@ class Truth:
     def __init__(self, world: World) -> None:
         self._world = world
         self.devices = DeviceTruth(world)
+        self.databases = Databases()
         self._services: set[Holding] = set()
         self._starting: Counter[Holding] = Counter()
         self._makers: dict[Holding, Maker] = {}
@@ -160,6 +162,8 @@ class Truth:
         """A service runs from now on, started in some way."""
         holding = Holding(resource, node)
         self._arriving.pop(holding, None)
+        if is_promoted(resource):
+            self.databases.takes_writes(node, base_of(resource))
         if holding not in self._services:
             if made is not None:
                 self._makers[holding] = made

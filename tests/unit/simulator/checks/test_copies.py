@@ -19,7 +19,7 @@ from tests.unit.situations import order
 
 SERVICE = AgentReference("ocf", "simulated", "service")
 DB, FELLOW, WHOLE, TEAM = (ResourceId(name) for name in ("db", "fellow", "whole", "team"))
-ALONE = Primitive(DB, SERVICE)
+ALONE, FELLOW_ALONE = Primitive(DB, SERVICE), Primitive(FELLOW, SERVICE)
 
 
 def whole(**meta: str) -> Clone:
@@ -138,6 +138,17 @@ def test_what_was_ordered_by_the_old_shape_may_still_begin() -> None:
     stage.begin(late, "n2")
     with pytest.raises(ViolationError, match="db is, or may be, active on n3 and n1 and n2"):
         stage.run("n3")
+
+
+def test_what_is_started_right_after_its_removal_is_measured_by_its_last_shape() -> None:
+    """An order that was on its way then is accepted: what is not configured is left to plans."""
+    stage = Stage(whole(clone_max="2", **UNIQUE))
+    stage.configure()
+    stage.run("n1", "db:0")
+    stage.run("n2", "db:1")
+    assert stage.refuses("n3", "db:2")
+    stage.configure(FELLOW_ALONE)
+    assert stage.refuses("n3", "db:2")
 
 
 def test_a_shape_in_between_counts_for_what_was_ordered_before_it() -> None:

@@ -1,0 +1,70 @@
+"""A database whose data remembers that it was a primary's, as PostgreSQL's under PAF: it is back after a reset."""
+
+import pytest
+
+from haclusterd.cib.edits import Edit
+from haclusterd.model.ids import NodeName
+from haclusterd.simulator.checks.checker import ViolationError
+from haclusterd.simulator.checks.coverage import ANSWER
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.agents import AgentRun
+from haclusterd.simulator.hosts.truth import promoted
+from haclusterd.simulator.scenario import Cluster
+from haclusterd.simulator.writing_agents import ScoringAgents
+from tests.simulation.copies_scenarios import PG, SETTLED_MS
+
+PRIMARY = promoted(PG)
+SLOW_PROMOTE = AgentRun(duration_ms=12_000, effect_at_percent=95)
+
+
+def database(*edits: Edit, is_notified: bool = True) -> Cluster:
+    """Return a cluster with a primary, whose monitors have written all scores."""
+    cluster = Cluster(1).form()
+    cluster.truth.databases.keep(PG)
+    cluster.checkers.add(ScoringAgents(cluster, PG, cluster.names, after_ms=5))
+    cluster.configure([*configurations.promotable(cluster.names, is_notified=is_notified, timeout_ms=20_000), *edits])
+    cluster.until_settled(SETTLED_MS, "the database settled")
+    primary = cluster.node_of(PRIMARY)
+    cluster.until(lambda: score(cluster, primary) == "1001", 3000, "the scores are written")
+    return cluster
+
+
+def score(cluster: Cluster, node: NodeName) -> str:
+    (block,) = cluster.cib.configuration.nodes[node].attributes
+    return dict(block.pairs)["master-pg"]
+
+
+def answers(cluster: Cluster, kind: str) -> int:
+    return cluster.coverage.counts[ANSWER, f"{kind} says failed promoted"]
+
+
+def test_a_primary_that_is_back_while_its_successor_is_promoted_does_not_take_its_place() -> None:
+    cluster = database()
+    former = cluster.node_of(PRIMARY)
+    cluster.agent_script.write(PG, "promote", SLOW_PROMOTE, times=1)
+    cluster.power_off(former)
+    cluster.until(lambda: answers(cluster, "probe") == 1, SETTLED_MS, "the former primary says what it is")
+    assert score(cluster, former) == "1001"
+    cluster.until_settled(SETTLED_MS, "all copies run")
+    (successor,) = cluster.truth.active_nodes(PRIMARY)
+    assert successor != former
+    assert cluster.coverage.counts["activity", "promote"] == 2
+
+
+def test_a_primary_that_is_killed_is_recovered_where_it_is() -> None:
+    cluster = database()
+    primary = cluster.node_of(PRIMARY)
+    cluster.truth.service_ends(primary, PG)
+    cluster.until(lambda: answers(cluster, "monitor") == 1, SETTLED_MS, "its monitor says what it was")
+    cluster.until_settled(SETTLED_MS, "all copies run")
+    assert cluster.node_of(PRIMARY) == primary
+
+
+@pytest.mark.parametrize("is_notified", [True, False])
+def test_data_that_nobody_looks_at_takes_writes_when_it_is_started(*, is_notified: bool) -> None:
+    """So it is for a copy that nothing tells of its past: the judge sees two primaries."""
+    properties = configurations.properties(**{**configurations.USUAL_PROPERTIES, "enable_startup_probes": "false"})
+    cluster = database(properties, is_notified=is_notified)
+    cluster.power_off(cluster.node_of(PRIMARY))
+    with pytest.raises(ViolationError, match=r"NeverTwoActive: pg\^promoted is, or may be, active on n. and n."):
+        cluster.until_settled(SETTLED_MS, "all copies run")
