@@ -141,7 +141,7 @@ ha_start_process() {
         began=$(set -f; set -- $words; echo "${20}")
         echo "$$ $began $(cat /proc/sys/kernel/random/boot_id)" >"$file.new" && mv "$file.new" "$file" || exit 1
         shift 2
-        unset HACLUSTERD_ORDER HACLUSTERD_SOCKET HACLUSTERD_PYTHON HACLUSTERD_AGENT_LIBRARY
+        unset HACLUSTERD_ORDER HACLUSTERD_ORDER_SEAL HACLUSTERD_SOCKET HACLUSTERD_PYTHON HACLUSTERD_AGENT_LIBRARY
         exec "$@"' sh "$_ha_file" "$@" </dev/null >>"${HA_LOG:-/dev/null}" 2>&1 &
     _ha_child=$!
     # The process records itself, after which it is known; one that ends before has failed.

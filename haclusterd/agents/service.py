@@ -22,6 +22,7 @@ from haclusterd.agents.cluster_link import INTERPRETER_VARIABLE, LIBRARY_VARIABL
 from haclusterd.agents.ocf import ActionError, Agent, ConfigurationError, NodeError, NotRunningError, Parameter
 from haclusterd.agents.process_table import (
     ORDER_MARK,
+    ORDER_SEAL_MARK,
     SEAL_MARK,
     boot_id,
     is_genuine,
@@ -255,7 +256,7 @@ class ServiceAgent(Agent):
     def _service_environment(self, mark: str) -> dict[str, str]:
         """Return the service's environment: the marks, and none of what was meant for the agent alone."""
         agents_own = (
-            ORDER_MARK, SOCKET_VARIABLE, INTERPRETER_VARIABLE, LIBRARY_VARIABLE, "OCF_CHECK_LEVEL",
+            ORDER_MARK, ORDER_SEAL_MARK, SOCKET_VARIABLE, INTERPRETER_VARIABLE, LIBRARY_VARIABLE, "OCF_CHECK_LEVEL",
             "OCF_EXIT_REASON_PREFIX",
         )  # fmt: skip
         environment = {

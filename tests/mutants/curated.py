@@ -2840,6 +2840,12 @@ AGENTS = (
         "a process of any user is found as a service where it does not run: the copy that runs is stopped",
     ),
     Mutant(
+        "ActionRecord.is_borne_by",
+        "self.marks.items() <= marks.items()",
+        "marks.get(ORDER_MARK) == self.key",
+        "the end of a process of any user is taken for that of an agent at work, so its service starts twice",
+    ),
+    Mutant(
         "ServiceAgent._record",
         "0o600",
         "0o644",

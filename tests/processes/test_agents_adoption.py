@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
-from haclusterd.agents.process_table import read_stat
+from haclusterd.agents.process_table import read_arguments, read_stat
 from haclusterd.model.ids import Incarnation, ResourceId
 from tests.unit.adapters.recorded_actions import recorded_in
 from tests.unit.adapters.scripted_agents import ScriptedAgents, end_all
@@ -187,6 +187,28 @@ async def test_without_a_recorded_process_id_the_agent_is_known_by_its_mark(daem
     assert action.is_running
     (tmp_path / "go").touch()
     await until(lambda: ended)
+
+
+async def test_the_end_of_a_forged_process_is_not_that_of_the_agent(daemon, later, tmp_path: Path) -> None:
+    """Any user can guess a key, and begin a process with it and the agent's arguments before the agent begins."""
+    agent = [str(tmp_path / "ra" / "test" / "slow"), "start"]
+    marks = {"HACLUSTERD_ORDER": KEY, "HACLUSTERD_LOCAL_CLUSTER": str(tmp_path), "PATH": os.environ["PATH"]}
+    forged = subprocess.Popen(["tail", "-q", "-F", "/dev/null", *agent], env=marks, stderr=subprocess.DEVNULL)
+    await until(lambda: read_arguments(forged.pid)[:1] == ["tail"])
+    first = daemon()
+    pid = await begun(tmp_path)
+    assert read_arguments(pid)[-2:] == agent
+    first.kill()
+    edit_record(tmp_path, pid=None, start_time=None)
+    agents, ended = later(), []
+    agents.runner.adopt(lambda key: ended.append((key, is_gone(pid))))
+    forged.kill()
+    forged.wait()
+    agents.write("quick", "#!/bin/sh\nexit 0\n")
+    assert (await agents.run("quick", resource=ResourceId("r2"))).exit_code == 0
+    (tmp_path / "go").touch()
+    await until(lambda: ended)
+    assert ended == [(KEY, True)]
 
 
 async def test_a_service_that_inherited_the_mark_is_not_the_agent(daemon, later, tmp_path: Path) -> None:

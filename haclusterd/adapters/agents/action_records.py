@@ -5,13 +5,15 @@ after it, blanked when no process is left. A blank file is kept open for the nex
 what costs most of a monitor where the directory is on a disk. Nothing is synced: the files are valid in this boot only.
 
 Invariant: whatever an earlier incarnation started and still runs is found here, by process id and start time or, when
-the daemon died before it could write them, by the mark in the agent's environment. A file is one JSON object, whose
-first bytes, with the process, are written last and at once: without them it is no record.
+the daemon died before it could write them, by the marks in the agent's environment. One of them stands in the record
+alone, since any user can begin a process with the key of an order. A file is one JSON object, whose first bytes, with
+the process, are written last and at once: without them it is no record.
 """
 
 import errno
 import json
 import os
+import secrets
 import threading
 from collections import deque
 from collections.abc import Mapping
@@ -21,6 +23,7 @@ from pathlib import Path
 from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.agents.process_table import (
     ORDER_MARK,
+    ORDER_SEAL_MARK,
     list_pids,
     look_at,
     look_at_arguments,
@@ -28,7 +31,9 @@ from haclusterd.agents.process_table import (
 )
 from haclusterd.model.ids import Incarnation, ResourceId
 from haclusterd.model.instants import Instant
-from haclusterd.model.records import dataclass, replace
+from haclusterd.model.records import dataclass, field, replace
+
+SEAL_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,17 @@ class ActionRecord:
     deadline: Instant
     pid: int | None = None
     start_time: int | None = None
+    seal: str = field(default_factory=lambda: secrets.token_hex(SEAL_BYTES), repr=False)
+    """What its program bears beside the key (`marks`); empty in a record of an earlier version, which has none."""
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """What the environment of its program has to contain, so that it is found."""
+        return {ORDER_MARK: self.key, **({ORDER_SEAL_MARK: self.seal} if self.seal else {})}
+
+    def is_borne_by(self, marks: Mapping[str, str]) -> bool:
+        """Return whether a process with these marks is its program, or was begun by that."""
+        return self.marks.items() <= marks.items()
 
 
 HEAD_BYTES = 64
@@ -247,7 +263,7 @@ def find_process(record: ActionRecord) -> ActionRecord | None:
 
     Raises OSError when that cannot be found out: for want of descriptors or memory a process looks like none.
 
-    A service inherits its agent's environment, including the mark, so the mark alone is not enough: the agent is the
+    A service inherits its agent's environment, including the marks, so they alone are not enough: the agent is the
     one whose arguments end with its path and action, for a fence agent (which has no resource) with its path; a
     subshell of it has the same, so the oldest is chosen.
     """
@@ -256,7 +272,7 @@ def find_process(record: ActionRecord) -> ActionRecord | None:
     expected = [record.path, record.action] if record.resource else [record.path]
     found = []
     for pid in list_pids():
-        if look_at_marks(pid).get(ORDER_MARK) == record.key and look_at_arguments(pid)[-len(expected) :] == expected:
+        if record.is_borne_by(look_at_marks(pid)) and look_at_arguments(pid)[-len(expected) :] == expected:
             stat = look_at(pid)
             if stat is not None:
                 found.append((stat.start_time, pid))
@@ -289,6 +305,7 @@ def _body(record: ActionRecord) -> bytes:
         "path": record.path,
         "begun": record.begun,
         "deadline": record.deadline,
+        "seal": record.seal,
     }
     return json.dumps(fields).encode()[1:]
 
@@ -305,6 +322,7 @@ def _from_json(data: Mapping[str, object]) -> ActionRecord:
         deadline=Instant(_integer(data["deadline"])),
         pid=None if pid is None else _integer(pid),
         start_time=None if start_time is None else _integer(start_time),
+        seal=str(data.get("seal", "")),
     )
 
 

@@ -37,7 +37,6 @@ from haclusterd.adapters.processes.running import Ended, Ending, Hooks, Processe
 from haclusterd.agents.process_table import (
     LOCAL_CLUSTER_MARK,
     NODE_MARK,
-    ORDER_MARK,
     list_pids,
     look_at,
     look_at_marks,
@@ -146,7 +145,7 @@ class FenceAgentPrograms:
         given = plugin.environment if plugin is not None else {}
         program = Program(
             (*self._killed_after(call.timeout_ms), str(path), *(plugin.arguments if plugin is not None else ())),
-            {**given, **self._environment(call.agent), ORDER_MARK: call.key},
+            {**given, **self._environment(call.agent), **record.marks},
             call.timeout_ms,
             stdin=write_stdin(call) if plugin is None else b"",
             output_limit=OUTPUT_LIMIT,
@@ -176,16 +175,14 @@ class FenceAgentPrograms:
         they have ended: if the daemon dies meanwhile, its next incarnation finds them.
         """
         records = self._records.read_all()
-        found = {
-            record.key: self._leader_of(record)
-            for record in records
-            if record.incarnation.boot_id == self._incarnation.boot_id
-        }
+        own = [record for record in records if record.incarnation.boot_id == self._incarnation.boot_id]
+        found = {record.key: self._leader_of(record) for record in own}
         for pid in list_pids() if found else ():
-            # By their mark: an agent whose leader, `timeout`, was killed alone is in no record.
+            # By their marks: an agent whose leader, `timeout`, was killed alone is in no record.
             marks = look_at_marks(pid)
-            if marks.get(ORDER_MARK) in found and self._is_own(marks):
-                found[marks[ORDER_MARK]].add(pid)
+            for record in own if self._is_own(marks) else ():
+                if record.is_borne_by(marks):
+                    found[record.key].add(pid)
         return tuple(record.key for record in records if self._kill_all(record.key, found.get(record.key, ())))
 
     @staticmethod

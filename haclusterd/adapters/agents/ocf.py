@@ -338,7 +338,7 @@ class OcfAgents:
             self.metadata(call.agent, lambda _metadata: None)  # So that it is known when the action ends.
         self._running[call.key] = self._processes.start(
             Program(
-                (str(path), argument), self._surroundings.of_action(call), call.timeout_ms,
+                (str(path), argument), {**self._surroundings.of_action(call), **record.marks}, call.timeout_ms,
                 is_background=_recurs(call), ends_whole=call.action in ACTIVATING,
             ),
             Hooks(

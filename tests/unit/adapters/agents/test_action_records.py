@@ -16,7 +16,7 @@ import pytest
 
 from haclusterd.adapters.agents.action_records import SPARE_MAX, ActionRecord, ActionRecords, find_process
 from haclusterd.adapters.machine.ready_threads import ReadyThreads
-from haclusterd.agents.process_table import ORDER_MARK, read_arguments, read_marks, read_stat
+from haclusterd.agents.process_table import ORDER_MARK, ORDER_SEAL_MARK, read_arguments, read_marks, read_stat
 from haclusterd.model.ids import Incarnation, ResourceId
 from haclusterd.model.instants import Instant
 from haclusterd.model.records import replace
@@ -27,14 +27,16 @@ ROOT = Path(__file__).parents[4]
 
 def record(key: str) -> ActionRecord:
     life = Incarnation("boot", "0123456789abcdef")
-    return ActionRecord(key, ResourceId("db"), "start", life, "/agent", Instant(1), Instant(2), 7, 8)
+    return ActionRecord(
+        key, ResourceId("db"), "start", life, "/agent", Instant(1), Instant(2), 7, 8, "not to be guessed"
+    )
 
 
 def test_a_service_that_inherited_the_mark_of_its_agent_is_not_taken_for_the_agent() -> None:
     known = replace(record("inherited"), path="/usr/bin/agent", pid=None, start_time=None)
     # `tail -f FILE...` runs until it is killed, with any arguments that it is given.
     following = ["tail", "--quiet", "-F", "/dev/null"]
-    environment = {**os.environ, ORDER_MARK: known.key}
+    environment = {**os.environ, **known.marks}
     service = subprocess.Popen(following, env=environment, stderr=subprocess.DEVNULL)
     agent = subprocess.Popen([*following, known.path, known.action], env=environment, stderr=subprocess.DEVNULL)
     try:
@@ -49,6 +51,38 @@ def test_a_service_that_inherited_the_mark_of_its_agent_is_not_taken_for_the_age
         for each in (service, agent):
             each.kill()
             each.wait(30)
+
+
+@pytest.mark.parametrize("is_of_earlier_version", [False, True])
+def test_a_process_that_some_user_has_given_an_orders_key_is_not_its_agent(is_of_earlier_version: bool) -> None:
+    """An earlier version has given its agents the key alone: what it left is found by that."""
+    known = replace(record("1/7/db"), path="/usr/bin/agent", pid=None, start_time=None)
+    known = replace(known, seal="") if is_of_earlier_version else known
+    environment = {**os.environ, ORDER_MARK: known.key, ORDER_SEAL_MARK: "0" * 32}
+    arguments = ["tail", "--quiet", "-F", "/dev/null", known.path, known.action]
+    forged = subprocess.Popen(arguments, env=environment, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 30
+        while read_marks(forged.pid).get(ORDER_MARK) != known.key or read_arguments(forged.pid)[:1] != ["tail"]:
+            assert time.monotonic() < deadline
+        assert (find_process(known) is not None) == is_of_earlier_version
+    finally:
+        forged.kill()
+        forged.wait(30)
+
+
+def test_a_record_keeps_what_nobody_can_guess_to_the_next_daemon_and_shows_it_to_no_other_user(tmp_path: Path) -> None:
+    life = Incarnation("boot", "0123456789abcdef")
+    written, other = (
+        ActionRecord("a", ResourceId("db"), "start", life, "/agent", Instant(1), Instant(2)) for _ in "ab"
+    )
+    ActionRecords(tmp_path / "actions", ReadyThreads(1)).write(written)
+    assert ActionRecords(tmp_path / "actions", ReadyThreads(1)).read_all() == (written,)
+    assert written.seal not in repr(written)
+    assert len(written.seal) == 32
+    assert other.seal != written.seal
+    [file] = (tmp_path / "actions").iterdir()
+    assert file.stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("is_pid_known", [True, False])
@@ -84,7 +118,9 @@ def test_what_an_earlier_daemon_left_is_kept_too(tmp_path: Path) -> None:
     assert later.write_again() == 1
 
 
-def test_forgetting_waits_for_nobody_while_the_file_system_does_not_answer(tmp_path: Path) -> None:
+def test_forgetting_waits_for_nobody_while_the_file_system_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     records = ActionRecords(tmp_path / "actions", ReadyThreads(1))
     records.write(record("ended"))
     [path] = recorded_in(tmp_path / "actions")
@@ -96,11 +132,20 @@ def test_forgetting_waits_for_nobody_while_the_file_system_does_not_answer(tmp_p
         with suppress(OSError):  # It is no file.
             records.write(record("stuck"))
 
+    opening, open_file = threading.Event(), os.open
+
+    def opened(path: Path, flags: int, *more: int) -> int:
+        if path == next_file:
+            opening.set()
+        return open_file(path, flags, *more)
+
+    monkeypatch.setattr(os, "open", opened)
     writing = threading.Thread(target=write)
     writing.start()
+    assert opening.wait(30)
     records.remove_soon("ended")
     records.remove_soon("unknown")
-    with open(next_file, "rb", opener=lambda name, _flags: os.open(name, os.O_RDONLY)):
+    with open(next_file, "rb", opener=lambda name, _flags: open_file(name, os.O_RDONLY)):
         writing.join(30)
     next_file.unlink()
     deadline = time.monotonic() + 30
@@ -216,7 +261,7 @@ def test_what_the_program_wrote_before_its_files_were_kept_is_read(tmp_path: Pat
         '"path": "/agent", "begun": 1, "deadline": 2, "pid": 7, "start_time": 8}'
     )
     records = ActionRecords(tmp_path, ReadyThreads(1))
-    assert records.read_all() == (record("n1/3.4"),)
+    assert records.read_all() == (replace(record("n1/3.4"), seal=""),)
     records.remove("n1/3.4")
     assert not file.exists()
 
