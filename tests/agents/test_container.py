@@ -3,7 +3,10 @@
 import json
 import os
 import signal
-from collections.abc import Callable
+import subprocess
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ import pytest
 from haclusterd.agents.process_table import read_stat
 from tests.agents.conftest import AgentUnderTest
 from tests.agents.engine_stand_in import SYSTEMCTL
+from tests.control_groups import delegated, living_in
 
 OK, ERROR, NOT_INSTALLED, NOT_CONFIGURED, NOT_RUNNING = 0, 1, 5, 6, 7
 MakeContainer = Callable[..., AgentUnderTest]
@@ -93,6 +97,47 @@ def test_a_stop_ends_the_container_without_its_engine(make_container: MakeContai
     assert (done.returncode, "killed without the engine" in done.stderr) == (OK, True)
     stat = read_stat(pid)
     assert stat is None or stat.is_dead
+
+
+@contextmanager
+def sleeping_in(group: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Let a process be in a group."""
+    with living_in(group):
+        process = subprocess.Popen(["sleep", "1033"], start_new_session=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(30)
+
+
+@pytest.mark.parametrize("is_recorded", [True, False], ids=["recorded", "recorded by an earlier version"])
+def test_without_its_engine_only_what_is_in_the_containers_own_group_belongs_to_it(
+    make_container: MakeContainer, engine: Path, is_recorded: bool
+) -> None:
+    """Every user to whom systemd delegates groups can make one with the container's id, and fill it again and again."""
+    agent = make_container()
+    with ExitStack() as stack:
+        try:
+            own = stack.enter_context(delegated(f"libpod-{'ab' * 32}.scope"))
+            others = stack.enter_context(delegated(f"user-{uuid.uuid4().hex[:8]}")) / f"{'ab' * 32}"
+            others.mkdir()
+            (own / "container").mkdir()
+        except OSError as error:
+            pytest.skip(f"no control group can be made: {error}")
+        with living_in(own):
+            assert agent.code("start") == OK
+        if not is_recorded:
+            [record] = agent.state.glob("container-*.id")
+            record.write_text(record.read_text().splitlines(keepends=True)[0])
+        member, stranger = (stack.enter_context(sleeping_in(group)) for group in (own / "container", others))
+        (engine / "away").touch()
+        done = agent.run("stop", timeout_ms=15_000)
+        assert (done.returncode, "killed without the engine" in done.stderr) == (OK, True)
+        main = read_stat(pid_of(engine))
+        assert main is None or main.is_dead
+        assert member.wait(30) == -signal.SIGKILL
+        assert stranger.poll() == (None if is_recorded else -signal.SIGKILL)
 
 
 def test_a_stop_of_what_was_never_started_fails_where_the_engine_cannot_be_asked(
