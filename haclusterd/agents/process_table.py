@@ -96,8 +96,9 @@ def is_genuine(marks: dict[str, str], start_time: int, seal: str) -> bool:
     `seal` is that of the instance: a word, `@`, and since when (in ticks since boot) all that is begun has it. What
     began before is believed. Without a seal, as where a person calls an agent, all are.
     """
-    since = seal.rpartition("@")[2]
-    return not seal or marks.get(SEAL_MARK) == seal or (since.isdigit() and start_time < int(since))
+    word, _, since = seal.rpartition("@")
+    has_it = marks.get(SEAL_MARK, "").rpartition("@")[0] == word
+    return not seal or has_it or (since.isdigit() and start_time < int(since))
 
 
 def read_environment(pid: int) -> bytes:

@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 
 from haclusterd.adapters.agents.alert_agents import ProcessAlertAgents
 from haclusterd.adapters.agents.by_class import AgentsByClass
-from haclusterd.adapters.agents.copies import copy_agents
+from haclusterd.adapters.agents.copies import copy_agents, last_start
 from haclusterd.adapters.agents.fence_agents import FenceAgentPrograms
 from haclusterd.adapters.agents.fence_directories import FenceDirectories
 from haclusterd.adapters.agents.ocf import OcfAgents, own_marks
@@ -225,7 +225,7 @@ class Daemon:
     def _ports(self, settings: NodeSettings) -> NodePorts:
         installation, loop = self._installation, self._loop
         clock = BoottimeClock(loop)
-        agents = self._agents()
+        agents, seals = self._agents()
         shipped = agents / "resource_agents"
         marks = own_marks(os.environ)
         incarnation = Incarnation(settings.boot_id, SystemEntropy().token())
@@ -259,7 +259,7 @@ class Daemon:
                 library=agent_library(agents),
                 control_socket=installation.runtime_directory / CONTROL_SOCKET,
                 own_environment=marks,
-                seals=Seals.kept_in(installation.state_directory),
+                seals=seals,
             ),
             has_lease=has_lease,
         )
@@ -349,8 +349,14 @@ class Daemon:
         }
         return AgentsByClass(clock, runners)
 
-    def _agents(self) -> Path:
-        """Return where this daemon's agents are, which no upgrade of the package changes under it."""
+    def _agents(self) -> tuple[Path, Seals]:
+        """Return where this daemon's agents are, which no upgrade of the package changes under it, and the seals."""
+        state = self._installation.state_directory
+        earlier_start = last_start(state)
+        agents = self._own_agents()
+        return agents, Seals.kept_in(state, earlier_start, last_start(state))
+
+    def _own_agents(self) -> Path:
         share = share_directory()
         try:
             return copy_agents(share, self._installation.state_directory)

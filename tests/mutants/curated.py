@@ -2840,6 +2840,12 @@ AGENTS = (
         "a process of any user is found as a service where it does not run: the copy that runs is stopped",
     ),
     Mutant(
+        "Seals.kept_in",
+        "known is None or known.start != earlier_start",
+        "known is None",
+        "what an earlier version started, to which a node went back, is not found: it starts beside itself",
+    ),
+    Mutant(
         "ActionRecord.is_borne_by",
         "self.marks.items() <= marks.items()",
         "marks.get(ORDER_MARK) == self.key",

@@ -5,7 +5,8 @@ them. A monitor without its agent fails; so does the stop that follows, and the 
 and their library are copied at the daemon's start, and agents run from there until a reload.
 
 Invariant: a copy is named by the digest of its content and gets its name by one rename, so a copy with its name is
-complete. After a power loss it is read again before it is used. The previous copy stays: its agents may still run.
+complete. After a power loss it is read again before it is used. The previous copy stays: its agents may still run. Each
+start of a daemon, of whatever version, changes the time of the copy that it uses, by which the next one sees it.
 """
 
 import hashlib
@@ -40,6 +41,14 @@ def copy_agents(share: Path, state_directory: Path) -> Path:
     os.utime(made)
     _forget_old(home)
     return made
+
+
+def last_start(state_directory: Path) -> int:
+    """Return when the newest daemon that has copied its agents began, in ns since the epoch; 0: none has."""
+    try:
+        return max((each.stat().st_mtime_ns for each in (state_directory / DIRECTORY).iterdir()), default=0)
+    except OSError:
+        return 0
 
 
 def _files(share: Path) -> Iterable[tuple[str, Path]]:

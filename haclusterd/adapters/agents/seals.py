@@ -5,7 +5,9 @@ where it does not run, so that the cluster ends one copy too many, and respawn w
 is fenced. The environment of a process is read by its own user and by the superuser alone: what the daemon derives for
 each instance from a key of its own, nobody else can give.
 
-Invariant: the key is in no environment, and outlives the daemon. It is made once; what was begun before is believed.
+Invariants: the key is in no environment, and outlives the daemon. It is made once; what was begun before is believed,
+and so is all that was begun before the newest start of a daemon that gave no seals, an earlier version to which this
+node went back: which daemon began last, the copies of the agents tell (`copies.last_start`).
 """
 
 import hashlib
@@ -31,7 +33,7 @@ class Seals:
 
     key: bytes
     since: int
-    """In ticks since boot (proc(5), `starttime`): what is begun from then on has one."""
+    """In ticks since boot (proc(5), `starttime`): what is begun from then on has a seal."""
 
     def of(self, instance: str) -> str:
         """Return the seal of an instance (OCF_RESOURCE_INSTANCE), as `process_table.is_genuine` reads it."""
@@ -39,25 +41,43 @@ class Seals:
         return f"{digest.hexdigest()}@{self.since}"
 
     @classmethod
-    def kept_in(cls, directory: Path) -> Self:
-        """Read the key from a node's state directory; make one where there is none that can be read. Raises OSError."""
+    def kept_in(cls, directory: Path, earlier_start: int = 0, own_start: int = 0) -> Self:
+        """Read the key from a node's state directory; make one where there is none that can be read. Raises OSError.
+
+        `earlier_start` and `own_start`: when the daemon before this one and this one began, as `copies.last_start`.
+        """
         files = FilesDirectory(directory)
         boot = boot_id()
         known = _read(files.read(SEAL_FILE))
-        if known is not None:
-            key, boot_of_key, since = known
-            return cls(key, since if boot_of_key == boot else 0)
         ticks = int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
-        made = cls(secrets.token_bytes(_KEY_BYTES), ticks)
-        files.replace(SEAL_FILE, json.dumps({"key": made.key.hex(), "boot": boot, "since": ticks}).encode())
-        return made
+        key = secrets.token_bytes(_KEY_BYTES) if known is None else known.key
+        since = known.since if known is not None and known.boot == boot else 0
+        if known is None or known.start != earlier_start:
+            since = ticks
+        kept = _Kept(key, boot, since, own_start)
+        if kept != known:
+            document = {"key": key.hex(), "boot": boot, "since": since, "start": own_start}
+            files.replace(SEAL_FILE, json.dumps(document).encode())
+        return cls(key, since)
 
 
-def _read(content: bytes | None) -> tuple[bytes, str, int] | None:
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What is in the file."""
+
+    key: bytes
+    boot: str
+    since: int
+    start: int
+    """When the newest daemon began that gives seals; 0: it did not say so."""
+
+
+def _read(content: bytes | None) -> _Kept | None:
     try:
         document = json.loads(content or b"")
-        key, boot, since = bytes.fromhex(document["key"]), document["boot"], document["since"]
-    except (ValueError, KeyError, TypeError):
+        found = _Kept(bytes.fromhex(document["key"]), document["boot"], document["since"], document.get("start", 0))
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
-    is_whole = len(key) == _KEY_BYTES and isinstance(boot, str) and isinstance(since, int) and since >= 0
-    return (key, boot, since) if is_whole else None
+    numbers = (found.since, found.start)
+    is_whole = len(found.key) == _KEY_BYTES and isinstance(found.boot, str)
+    return found if is_whole and all(isinstance(each, int) and each >= 0 for each in numbers) else None

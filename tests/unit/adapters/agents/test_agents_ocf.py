@@ -101,6 +101,7 @@ async def test_the_environment(agents: ScriptedAgents) -> None:
     assert path[0] == "/opt/shims"
     assert {"/sbin", "/usr/sbin", "/bin", "/usr/bin"} <= set(path)
     environment.pop("PWD", None)
+    assert len(environment.pop("HACLUSTERD_ORDER_SEAL")) == 32
     directory = str(agents.directory)
     assert environment == {
         "HACLUSTERD_LOCAL_CLUSTER": directory,

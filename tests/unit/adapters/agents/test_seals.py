@@ -1,12 +1,14 @@
 """Which processes are of this node, and which only say so."""
 
 import json
+import os
 import stat
 import time
 from pathlib import Path
 
 import pytest
 
+from haclusterd.adapters.agents.copies import copy_agents, last_start
 from haclusterd.adapters.agents.seals import SEAL_FILE, Seals
 from haclusterd.agents.process_table import SEAL_MARK, is_genuine
 
@@ -39,6 +41,53 @@ def test_after_a_boot_nothing_was_begun_without_one(tmp_path: Path) -> None:
     after = Seals.kept_in(tmp_path)
     assert (after.key, after.since) == (before.key, 0)
     assert not is_genuine({}, 1, after.of("web"))
+
+
+def sealed_after_a_start_of(share: Path, state: Path) -> Seals:
+    """Begin as a daemon does that is installed in `share`."""
+    earlier_start = last_start(state)
+    copy_agents(share, state)
+    return Seals.kept_in(state, earlier_start, last_start(state))
+
+
+@pytest.fixture
+def versions(tmp_path: Path) -> tuple[Path, Path]:
+    """Make two versions of the program; the older one knows no seals."""
+    for name in ("older", "newer"):
+        agents = tmp_path / name / "resource_agents"
+        agents.mkdir(parents=True)
+        (agents / "exec").write_text(name)
+    return tmp_path / "older", tmp_path / "newer"
+
+
+def test_what_an_earlier_version_has_begun_to_which_a_node_went_back_is_believed(
+    versions: tuple[Path, Path], tmp_path: Path
+) -> None:
+    older, newer = versions
+    first = sealed_after_a_start_of(newer, tmp_path)
+    assert sealed_after_a_start_of(newer, tmp_path) == first
+    copy_agents(older, tmp_path)
+    begun_by_older = first.since + 1
+    while int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK")) <= begun_by_older:
+        assert not is_genuine({}, begun_by_older, first.of("web"))
+    again = sealed_after_a_start_of(newer, tmp_path)
+    assert is_genuine({}, begun_by_older, again.of("web"))
+    assert not is_genuine({}, LATE, again.of("web"))
+    assert is_genuine({SEAL_MARK: first.of("web")}, LATE, again.of("web")), "the key is the same"
+    assert sealed_after_a_start_of(newer, tmp_path) == again
+
+
+def test_what_an_earlier_version_has_begun_after_a_boot_is_believed(
+    versions: tuple[Path, Path], tmp_path: Path
+) -> None:
+    older, newer = versions
+    sealed_after_a_start_of(newer, tmp_path)
+    path = tmp_path / SEAL_FILE
+    path.write_text(json.dumps({**json.loads(path.read_text()), "boot": "another"}))
+    assert sealed_after_a_start_of(newer, tmp_path).since == 0
+    path.write_text(json.dumps({**json.loads(path.read_text()), "boot": "another"}))
+    copy_agents(older, tmp_path)
+    assert sealed_after_a_start_of(newer, tmp_path).since > 0
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"key": "00", "boot": "b", "since": 1}', '{"key": 1}'])
