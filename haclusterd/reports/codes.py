@@ -101,6 +101,8 @@ class Code(StrEnum):
     FENCE_DEVICE_IN_GROUP = "FENCE_DEVICE_IN_GROUP"
     NOT_A_FENCE_DEVICE = "NOT_A_FENCE_DEVICE"
     DEVICE_NOT_USABLE = "DEVICE_NOT_USABLE"
+    NODES_SHARE_PORT = "NODES_SHARE_PORT"
+    LEVEL_NEVER_OFF = "LEVEL_NEVER_OFF"
     NEEDS_OCF = "NEEDS_OCF"
     CANNOT_PROMOTE = "CANNOT_PROMOTE"
     NOT_PROMOTABLE = "NOT_PROMOTABLE"
@@ -412,6 +414,14 @@ CODES: dict[Code, CodeRow] = {
         "NO FENCING with {device}: symmetric-cluster=false, and no location constraint allows a node to use it",
         _CONFIGURATION, "for each node that may use it: crm configure location NAME {device} 0: NODE",
         severity=_WARNING,
+    ),
+    Code.NODES_SHARE_PORT: CodeRow(
+        "{where}: {nodes} have one name, {port}: who fences one of them fences another, and the first runs on",
+        _CONFIGURATION, "give each node the name that the device has for it", severity=_WARNING,
+    ),
+    Code.LEVEL_NEVER_OFF: CodeRow(
+        "{where}: {id} has pcmk_off_action={action}, so its devices cut a node's power one after the other, and never "
+        "all of it", _CONFIGURATION, "leave pcmk_off_action out", severity=_WARNING,
     ),
     Code.NEEDS_OCF: CodeRow(
         "clone {clone} cannot be {what}: {id} has the agent {agent}", _CONFIGURATION,

@@ -2840,6 +2840,12 @@ AGENTS = (
         "a process of any user is found as a service where it does not run: the copy that runs is stopped",
     ),
     Mutant(
+        "fencing:_check_meaning",
+        "value.strip().lower() in ENDS_NOTHING",
+        "False",
+        "a question for a node's status is accepted as what fences it: it counts as dead, and runs on",
+    ),
+    Mutant(
         "Seals.kept_in",
         "known is None or known.start != earlier_start",
         "known is None",

@@ -7,13 +7,22 @@ obeyed.
 from haclusterd.cib.apply_watchdog import objection
 from haclusterd.commands.verify.judgement import Judgement, pairs
 from haclusterd.formats.crm.topology import MAX_INDEX
-from haclusterd.model.configuration import FencingLevel, Primitive
+from haclusterd.machines.fencer import host_map
+from haclusterd.model.configuration import FencingLevel, Primitive, effective
 from haclusterd.model.fence_parameters import DEVICE_PARAMETERS, PREFIX, device_parameter_row
 from haclusterd.model.patterns import compile_pattern
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.templates import expanded
 from haclusterd.reports.codes import Code
 from haclusterd.scheduler.unpack.fence_executors import is_named_by_location
 from haclusterd.scheduler.unpack.fencing_capability import usable_devices_by_node
+
+ENDS_NOTHING = frozenset(
+    {"on", "status", "monitor", "list", "list-status", "metadata", "meta-data", "manpage", "validate-all"}
+)
+"""Actions of fence agents (FenceAgentAPI) that leave a node as it is."""
+COMES_BACK = frozenset({"reboot", "cycle"})
+"""Actions after which the power is on again."""
 
 
 def check_fencing(judgement: Judgement) -> None:
@@ -51,8 +60,22 @@ def check_fence_devices(judgement: Judgement) -> None:
             row = device_parameter_row(name)
             if row is not None:
                 judgement.check_value(row, value, f"{device.id}: {name}", path)
+                _check_meaning(judgement, name, value, f"{device.id}: {name}", path)
             elif name.startswith(PREFIX):
                 judgement.note(Code.NOT_YET, path, remedy=_instead_of(name), construct=f"{device.id}: {name}")
+
+
+def _check_meaning(judgement: Judgement, name: str, value: str, where: str, path: tuple[str, ...]) -> None:
+    """Judge what would let a node count as ended that is not: the success of another action, or another node's port."""
+    if name in ("pcmk_off_action", "pcmk_reboot_action") and value.strip().lower() in ENDS_NOTHING:
+        problem = f"{value} ends no node, and its success would count as the node's end"
+        judgement.note(Code.BAD_VALUE, path, name=where, problem=problem, remedy="write off or reboot, or leave it out")
+    nodes_of: dict[str, list[str]] = {}
+    for node, port in host_map(value).items() if name == "pcmk_host_map" else ():
+        nodes_of.setdefault(port, []).append(node)
+    for port, nodes in sorted(nodes_of.items()):
+        if len(nodes) > 1:
+            judgement.note(Code.NODES_SHARE_PORT, path, where=where, nodes=" and ".join(sorted(nodes)), port=port)
 
 
 def _instead_of(name: str) -> str:
@@ -114,3 +137,8 @@ def _check_devices(judgement: Judgement, level: FencingLevel, where: str, path: 
             judgement.note(Code.UNKNOWN_RESOURCE, path, remedy=remedy, where=where, id=device)
         elif not isinstance(found, Primitive) or found.agent.standard != "stonith":
             judgement.note(Code.NOT_A_FENCE_DEVICE, path, where=where, id=device)
+        elif len(level.devices) > 1:
+            parameters = effective(expanded(found, judgement.configuration).parameters)
+            action = parameters.get("pcmk_off_action", "off")
+            if action.strip().lower() in COMES_BACK:
+                judgement.note(Code.LEVEL_NEVER_OFF, path, where=where, id=device, action=action)

@@ -195,6 +195,12 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("primitive g stonith:fence_fabric meta provides=unfencing", []),
         ("primitive g stonith:fence_x ip=1 pcmk_host_map=n1:1 pcmk_off_retries=3 provides=x", []),
         ("primitive g stonith:fence_x ip=1 pcmk_delay_max=5", []),
+        ("primitive g stonith:fence_x ip=1 pcmk_host_map='n1:1;n2:2'", []),
+        ("primitive g stonith:fence_x ip=1 pcmk_host_map='n1:1;n2:1;n3:3'", [("NODES_SHARE_PORT", "1:34")]),
+        ("primitive g stonith:fence_x ip=1 pcmk_reboot_action=off pcmk_off_action=reboot", []),
+        ("primitive g stonith:fence_x ip=1 pcmk_reboot_action=Status", [("BAD_VALUE", "1:34")]),
+        ("primitive g stonith:fence_x ip=1 pcmk_off_action=on", [("BAD_VALUE", "1:34")]),
+        ("primitive g stonith:fence_x ip=1 pcmk_monitor_action=metadata pcmk_on_action=on", []),
         ("primitive g stonith:fence_x ip=1 pcmk_reboot_timeout=soon", [("BAD_VALUE", "1:34")]),
         ("primitive g stonith:fence_x ip=1 pcmk_reboot_retries=0", [("BAD_VALUE", "1:34")]),
         ("primitive g stonith:fence_x ip=1 pcmk_host_check=dynamic-list", []),
@@ -466,6 +472,13 @@ def test_a_plugin_that_has_a_node_restart_itself_is_for_tests() -> None:
         agents={**AGENTS, "stonith:external/ssh": HOSTS_PLUGIN},
     )
     assert [(str(each.code), str(each.severity)) for each in reports] == [("ASKS_ITS_TARGET", "warning")]
+
+
+def test_devices_that_cut_the_power_together_all_say_off() -> None:
+    devices = "".join(f"primitive {name} stonith:fence_x ip=1 pcmk_host_list=n1 {more}\n"
+                      for name, more in (("d1", ""), ("d2", "pcmk_off_action=reboot")))  # fmt: skip
+    assert [code for code, _ in found(f"{devices}fencing_topology n1: d1,d2")] == ["LEVEL_NEVER_OFF"]
+    assert found(f"{devices}fencing_topology n1: d1 d2") == []
 
 
 def test_circles_of_groups_alone_are_the_groups_fault() -> None:
