@@ -23,8 +23,14 @@ LONGEST_ANSWER = 8 * 1024 * 1024
 LONGEST_TEXT = 4 * 1024 * 1024
 USAGE, DISCONNECTED, TIMED_OUT, NO_INPUT, NOT_WRITTEN = 64, 102, 124, 66, 1
 VERSION = "Pacemaker 2.1.5\nWritten for the tools of haclusterd\n"
-READERS = ("cibadmin", "crm_verify", "crm_simulate", "crm_diff")
-"""Tools that take XML as a file (-x) or on standard input (-p); crm_diff takes two files."""
+READERS = {"cibadmin": "tUXxoAN", "crm_verify": "XxS", "crm_simulate": "udfiFtqwgrbeIOGDPNx", "crm_diff": "onp"}
+"""Tools that take XML as a file (-x) or on standard input (-p), with their letters that take a value; crm_diff takes
+two files."""
+OF_FILES = frozenset({"cibadmin", "crm_attribute", "crm_diff", "crm_failcount", "crm_master", "crm_mon", "crm_resource",
+                      "crm_rule", "crm_simulate", "crm_standby", "crm_ticket", "crm_verify"})  # fmt: skip
+"""Tools that ask and change the file that CIB_file names."""
+AS_TOOL = "--as-tool"
+"""The first word of a call of `crm` that stands for a call of a tool on a file."""
 
 
 class ToolError(Exception):
@@ -54,23 +60,48 @@ def main(tool: str, words: "Sequence[str]") -> int:
     try:
         if tool == "pacemakerd" and list(words) in (["-$"], ["--version"]):
             return _print(VERSION, "", 0)
-        _refuse_files(tool)
+        if _is_of_file(tool, words):
+            return _by_crm(tool, words)
         if tool == "crm_node" and acting_for and list(words) in (["-n"], ["--name"]):
             return _print(f"{acting_for}\n", "", 0)
         return _answer(tool, words, acting_for)
     except ToolError as problem:
+        if problem.status == DISCONNECTED and _needs_no_cluster(tool, words):
+            return _by_crm(tool, words)
         return _print("", f"{tool}: {problem}\n", problem.status)
 
 
-def _refuse_files(tool: str) -> None:
-    """Refuse a call that is to ask or change a file: here it would ask and change the cluster.
+def _needs_no_cluster(tool: str, words: "Sequence[str]") -> bool:
+    """Tell whether a call can be answered where no daemon runs: what it is about, it brings along in files."""
+    if tool == "crm_verify":
+        return not any(True for _ in _values(tool, words, "L", "--live-check")) and not _is_piped(tool, words)
+    return tool in ("crm_diff", "iso8601")
+
+
+def _is_of_file(tool: str, words: "Sequence[str]") -> bool:
+    """Tell whether a call is about a file instead of the cluster.
 
     Agents' crm_mon with what another tool prints (`CIB_file=<(cibadmin -Q) crm_mon -1`) means the cluster.
     """
-    for name in ("CIB_file", "CIB_shadow"):
-        value = _variable(name)
-        if value and not (tool == "crm_mon" and value.startswith("/dev/fd/")):
-            raise ToolError(f"{name} is set, but the cluster itself is asked here: unset it; for files: crm cib", USAGE)
+    if _variable("CIB_shadow"):
+        raise ToolError("CIB_shadow is set, but copies are worked on here by: crm cib; unset it", USAGE)
+    file = _variable("CIB_file")
+    if file and not (tool == "crm_mon" and file.startswith("/dev/fd/")):
+        if tool not in OF_FILES:
+            raise ToolError("CIB_file is set, but this tool asks the cluster: unset it", USAGE)
+        return True
+    return tool == "crm_simulate" and (_is_piped(tool, words) or any(_values(tool, words, "x", "--xml-file")))
+
+
+def _by_crm(tool: str, words: "Sequence[str]") -> int:
+    """Have `crm` of the same installation answer: it reads files without a daemon."""
+    above = __file__.rpartition("/haclusterd/agents/")[0]
+    for program in (f"{above}/../../../bin/crm", f"{above}/.venv/bin/crm"):
+        try:
+            posix.execv(program, [program, AS_TOOL, tool, *words])  # It does not return.
+        except OSError:
+            continue
+    raise ToolError("files are read by crm, and there is none beside this tool", NO_INPUT)
 
 
 def _variable(name: str) -> str:
@@ -83,18 +114,18 @@ def _answer(tool: str, words: "Sequence[str]", acting_for: str) -> int:
         f'"tool":{quoted(tool)}', f'"words":[{",".join(map(quoted, words))}]',
         *([f'"instance":{quoted(instance)}'] if instance else []),
         *([f'"node":{quoted(acting_for)}'] if acting_for else []),
-        *([f'"{name}":{quoted(text)}' for name, text in _texts(tool, words) if text] if tool in READERS else []),
+        *(f'"{name}":{quoted(text)}' for name, text in texts(tool, words) if text),
     ]  # fmt: skip
     request = f'{{"v":1,"kind":"request","id":"1","verb":"tool.run","arguments":{{{",".join(pairs)}}},"options":{{}}}}'
     for answer in _answers(request.encode()):
         if answer.get("kind") == "response":
-            return _print_answer(tool, words, answer)
+            errors = [item["message"] for item in answer.get("reports", ()) if item.get("severity") == "error"]
+            return print_answer(tool, words, answer.get("data"), errors, int(answer.get("exit") or 0))
     raise ToolError("the daemon hung up", DISCONNECTED)
 
 
-def _print_answer(tool: str, words: "Sequence[str]", answer: "dict[str, Any]") -> int:
-    data, status = answer.get("data"), int(answer.get("exit") or 0)
-    errors = [item["message"] for item in answer.get("reports", ()) if item.get("severity") == "error"]
+def print_answer(tool: str, words: "Sequence[str]", data: "Any", errors: "list[str]", status: int) -> int:
+    """Print what was answered, and write the files that belong to it; return the exit status. Raises ToolError."""
     if errors or not isinstance(data, dict):
         message = "; ".join(errors) or f"refused with status {status}"
         return _print("", f"{tool}: Error performing operation: {message}\n", status or 1)
@@ -165,34 +196,60 @@ def _receive(connection: socket, size: int) -> bytes:
     return data
 
 
-def _texts(tool: str, words: "Sequence[str]") -> "Iterator[tuple[str, str]]":
-    """Yield the XML that a call brings along in files or on standard input, by the names of the arguments."""
+def texts(tool: str, words: "Sequence[str]") -> "Iterator[tuple[str, str]]":
+    """Yield the XML that a call brings along in files or on standard input, by the names of the arguments.
+
+    Raises ToolError.
+    """
+    if tool not in READERS:
+        return
     if tool == "crm_diff":
-        yield "text", _text(words, ("-o", "--original"))
-        yield "other", _text(words, ("-n", "--new")) or _text(words, ("-p", "--patch"))
-    elif "-p" in words or "--xml-pipe" in words:
+        yield "text", _text(tool, words, "o", "--original")
+        yield "other", _text(tool, words, "n", "--new") or _text(tool, words, "p", "--patch")
+    elif _is_piped(tool, words):
         yield "text", _read(0, "standard input")
     else:
-        yield "text", _text(words, ("-x", "--xml-file"))
+        yield "text", _text(tool, words, "x", "--xml-file")
 
 
-def _text(words: "Sequence[str]", options: "tuple[str, str]") -> str:
+def _is_piped(tool: str, words: "Sequence[str]") -> bool:
+    return any(True for _ in _values(tool, words, "p", "--xml-pipe"))
+
+
+def _text(tool: str, words: "Sequence[str]", letter: str, long: str) -> str:
     """Return what is in the file that an option names; empty when it is not given."""
-    short, long = options
-    for at, word in enumerate(words):
-        name = ""
-        if word in options and at + 1 < len(words):
-            name = words[at + 1]
+    name = ""
+    for value in _values(tool, words, letter, long):
+        name = value
+    if not name:
+        return ""
+    try:
+        return _read(posix.open(name, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NOCTTY), name)
+    except OSError as error:
+        raise ToolError(f"{name}: {error.strerror}", NO_INPUT) from None
+
+
+def _values(tool: str, words: "Sequence[str]", letter: str, long: str) -> "Iterator[str]":
+    """Yield the value of an option each time that it is given, also among other letters (`-Sx FILE`); of one that
+    takes none, something."""
+    valued = READERS[tool]
+    following = [*words[1:], ""]
+    is_value = False
+    for word, after in zip(words, following, strict=True):
+        if is_value:
+            is_value = False
+        elif word == long:
+            yield after
         elif word.startswith(f"{long}="):
-            name = word.partition("=")[2]
-        elif word.startswith(short) and len(word) > 2:
-            name = word[2:]
-        if name:
-            try:
-                return _read(posix.open(name, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NOCTTY), name)
-            except OSError as error:
-                raise ToolError(f"{name}: {error.strerror}", NO_INPUT) from None
-    return ""
+            yield word.partition("=")[2]
+        elif word.startswith("-") and not word.startswith("--"):
+            at = 1
+            while at < len(word) and word[at] not in valued and word[at] != letter:
+                at += 1
+            rest = word[at + 1 :]
+            is_value = at < len(word) and word[at] in valued and not rest
+            if at < len(word) and word[at] == letter:
+                yield rest or after
 
 
 def _read(descriptor: int, name: str) -> str:

@@ -24,6 +24,7 @@ from haclusterd.model.agents import AgentFacts
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import AgentReference, NodeName, RequestId, Term
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, report
@@ -81,7 +82,10 @@ class OfflineClient:
             cib, self._clock(), self._author, request.options.reason, is_forced=request.options.force,
             is_preview=request.options.dry_run, if_version=request.options.if_version, agents=self._asked(cib, request),
         )
-        return context if self._foreign is None else context_of(self._foreign, context)
+        if self._foreign is None:
+            return context
+        # A tool that shows the document shows it as it is written.
+        return replace(context_of(self._foreign, context), seen_xml=lambda: self._data.decode(errors="replace"))
 
     def _asked(self, cib: Cib, request: Request) -> Mapping[str, AgentFacts] | None:
         """Return what this machine's agents say, where nothing can be done without it; else None.

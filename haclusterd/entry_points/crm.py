@@ -27,6 +27,10 @@ OBJECTS_BEFORE_COLLECTION = 100_000
 def main() -> int:
     """Run `crm` with this process's arguments and streams."""
     gc.set_threshold(OBJECTS_BEFORE_COLLECTION)
+    if sys.argv[1:2] == ["--as-tool"]:  # AS_TOOL of haclusterd.agents.cluster_tool
+        from haclusterd.cli.tool_on_file import main as answer
+
+        return answer(sys.argv[2], sys.argv[3:], os.environ, author())
     interrupted = signal.getsignal(signal.SIGINT)
     if interrupted is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -43,6 +43,10 @@ def history_says_active(history: ResourceHistory) -> bool:
             continue
         if could_not_look(record):
             continue
+        if record.status is ExecutionStatus.PENDING:
+            if record.operation == ActionName.MONITOR:
+                continue
+            return True
         if record.operation == ActionName.STOP:
             return record.is_failure
         if record.operation == ActionName.MONITOR and record.exit_code is ExitCode.NOT_RUNNING:

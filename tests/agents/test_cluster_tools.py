@@ -23,6 +23,7 @@ def run(daemon: AnsweringDaemon | None, line: str, **environment: str) -> tuple[
             "HACLUSTERD_NODE": "n1",
             "HACLUSTERD_SOCKET": str(daemon.socket) if daemon else "/no/such/socket",
             "OCF_RESOURCE_INSTANCE": "pg:2",
+            "PYTHONPATH": str(TOOLS.parent),
             **environment,
         },
         capture_output=True,
@@ -145,11 +146,65 @@ def test_what_is_refused(command: str, code: int, daemon: AnsweringDaemon) -> No
     assert err.startswith(f"{command.split(maxsplit=1)[0]}: ")
 
 
-@pytest.mark.parametrize("name", ["CIB_file", "CIB_shadow"])
-@pytest.mark.parametrize("command", ["crm_mon -1", "crm_attribute -n x -v 1", "cibadmin -Q", "crm_node -n"])
+@pytest.mark.parametrize(("name", "command"), [
+    ("CIB_shadow", "crm_mon -1"), ("CIB_shadow", "cibadmin -Q"), ("CIB_file", "crm_node -n"),
+    ("CIB_file", "stonith_admin -B n1"), ("CIB_file", "attrd_updater -n x -U 1"),
+])  # fmt: skip
 def test_a_call_for_a_file_does_not_reach_the_cluster(name: str, command: str, daemon: AnsweringDaemon) -> None:
     code, out, err = run(daemon, command, **{name: "/tmp/cib.xml"})
     assert (code, out, f"{name} is set" in err) == (64, "", True)
+
+
+CIB = """<cib validate-with="pacemaker-3.9" epoch="3" num_updates="0" admin_epoch="0" have-quorum="1" dc-uuid="1">
+  <configuration>
+    <crm_config>
+      <cluster_property_set id="options"><nvpair id="o1" name="stonith-enabled" value="false"/></cluster_property_set>
+    </crm_config>
+    <nodes><node id="1" uname="node1"/></nodes>
+    <resources><primitive id="a" class="ocf" provider="pacemaker" type="Dummy"/></resources>
+    <constraints/>
+  </configuration>
+  <status>
+    <node_state id="1" uname="node1" in_ccm="true" crmd="online" join="member" expected="member"/>
+  </status>
+</cib>
+"""
+
+
+def test_a_file_is_asked_and_changed_without_a_daemon(tmp_path: Path) -> None:
+    file = tmp_path / "cib.xml"
+    file.write_text(CIB)
+    assert run(None, "crm_resource -l", CIB_file=str(file)) == (0, "a\n", "")
+    assert run(None, "cibadmin -Q", CIB_file=str(file)) == (0, CIB, "")
+    assert run(None, "crm_attribute -t crm_config -n cluster-delay -v 30s", CIB_file=str(file)) == (0, "", "")
+    assert 'name="cluster-delay" value="30s"' in file.read_text()
+    assert run(None, "crm_mon -1", CIB_file=str(tmp_path / "none"))[0] == 66
+
+
+@pytest.mark.parametrize("words", ["-x FILE -S", "-Sx FILE", "-xFILE -S", "--xml-file=FILE -S", "--xml-file FILE -VS"])
+def test_a_plan_is_made_for_a_file_without_a_daemon(words: str, tmp_path: Path) -> None:
+    file, out = tmp_path / "cib.xml", tmp_path / "out.xml"
+    file.write_text(CIB)
+    code, text, err = run(None, f"crm_simulate {words.replace('FILE', str(file))} -O {out}")
+    assert (code, "  * Start      a       ( node1 )" in text, err) == (0, True, "")
+    assert 'operation_key="a_start_0"' in out.read_text()
+    assert file.read_text() == CIB
+
+
+def test_a_plan_is_made_for_what_is_piped_in(tmp_path: Path) -> None:
+    environment = {"PATH": "/usr/bin:/bin", "HACLUSTERD_SOCKET": "/no/such/socket", "PYTHONPATH": str(TOOLS.parent)}
+    done = subprocess.run([TOOLS / "crm_simulate", "-SQp"], env=environment, input=CIB, capture_output=True, text=True,
+                          timeout=30, check=False)  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_file_is_verified_without_a_daemon(tmp_path: Path) -> None:
+    file = tmp_path / "cib.xml"
+    file.write_text(CIB)
+    assert run(None, f"crm_verify -x {file}")[:2] == (0, "")
+    file.write_text(CIB.replace("node1", "node 1<"))
+    assert run(None, f"crm_verify -x {file}")[0] != 0
+    assert run(None, "crm_verify -L")[0] == 102
 
 
 def test_an_agents_state_of_what_another_tool_prints_is_the_clusters(daemon: AnsweringDaemon) -> None:

@@ -13,12 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from haclusterd.cli.offline import OfflineClient
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.model.cluster import NodeState, TicketState
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExitCode
 from haclusterd.model.records import replace
+from haclusterd.model.requests import Request
 from tests.administered_clusters import NOW, Cluster, formed
 from tests.golden.busy_cluster import busy
 
@@ -296,12 +298,18 @@ rsc_ticket tk gold: s loss-policy=stop
 SUPPOSED = ("", "-d n1", "-d n2 -d n3", "-f n1", "-f n2", "-u n3", "-r gold", "-b gold", "-e gold", "-g gold")
 INJECTED = ("a_monitor_10000@n1=7", "b_monitor_10000@n1=1", "p_monitor_10000@n2=8", "q_monitor_10000@n2=5",
             "a_start_0@n1=1", "late_monitor_0@n2=7", "a_monitor_0@n2=5")  # fmt: skip
+FAILED = ("a_start_0@n2=1", "m_stop_0@n3=1", "a_stop_0@n1=5", "off_monitor_0@n3=0", "off_monitor_0@n3=1",
+          "e_stop_0@n3=1", "nothing_start_0@n9=1")  # fmt: skip
 PLANNED_CALLS = [
     *(f"crm_simulate -x FILE {words} {supposed}".strip() for supposed in SUPPOSED for words in ("-S", "-R")),
     *(f"crm_simulate -x FILE -R -i {each}" for each in INJECTED),
     *(f"crm_simulate -x FILE {words}" for words in (
         "", "-A -c", "-S -Q", "--output-as=xml", "-R --output-as=xml", "-S --output-as=xml",
-        "-S -f n2 --output-as=xml", "-R -d n2 -u n3 -r gold --output-as=xml", "-S -t 2026-03-01")),
+        "-S -f n2 --output-as=xml", "-R -d n2 -u n3 -r gold --output-as=xml", "-S -t 2026-03-01", "-t 2026-03-01",
+        "-R -w 1", "-w true", "-w 1 --output-as=xml", "-q 1 -w 0 -d n1 -R", "-R -I a -O b", "-A -O a", "-X",
+        "-D a", "-Q -S -G a")),
+    *(f"crm_simulate -x FILE {words} -F {each}" for each in FAILED for words in ("", "-S -d n1")),
+    "crm_simulate -x FILE -F e_stop_0@n3=1 --output-as=xml", "crm_simulate -x FILE -F a_start_0@n2=1 -F m_start_0@n1=5",
 ]  # fmt: skip
 PAGES = (
     "", "--html-title=a<b", "--html-stylesheet=/x.css", "-r", "-n", "-n -r", "-b", "-b -n", "-b -r", "-R", "-R -r",
@@ -461,6 +469,8 @@ def _alike(text: str) -> str:
         (r'(current_dc present="true" version=)"[^"]*"', r'\1"..."'), (r"\(version [^)]*\)", "(version ...)"),
         (r'<last_update time="[^"]*"', '<last_update time="..."'), (r"Last updated: .*", "Last updated: ..."),
         (r"(last-failure-\S+)=[0-9]+", r"\1=..."),
+        (r'(<inject_attr name="last-failure-\S+ value)="[0-9]+"', r'\1="..."'),
+        (r"Pretending action [0-9]+", "Pretending action ..."),
         # It escapes twice.
         (r'exitreason="[^"]*"', 'exitreason="..."'),
         # What its library prints when it asks no cluster but a file.
@@ -533,12 +543,87 @@ def test_what_is_planned_for_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     cluster, path = planned(), FILES / "planned.txt"
     text = ours(cluster, "cibadmin -Q").removesuffix("[0]\n")
-    Path("FILE").write_text(text)
     if os.environ.get("RECORD"):
-        path.write_text("".join(f"$ {line}\n{_alike(theirs(cluster, line, tmp_path))}\n" for line in PLANNED_CALLS))
+        recorded = ""
+        for line in PLANNED_CALLS:
+            Path("FILE").write_text(text)  # -X changes it.
+            recorded += f"$ {line}\n{_alike(theirs(cluster, line, tmp_path))}\n"
+        path.write_text(recorded)
     cluster.live = None
     answers = (f"$ {line}\n{_alike(ours(cluster, line, text=text))}\n" for line in PLANNED_CALLS)
     assert "".join(answers) == path.read_text()
+
+
+CAPACITIES = """
+property stonith-enabled=false
+node n1 utilization cpu=8
+node n2 utilization cpu=1 memory=100
+primitive a ocf:haclusterd:dummy utilization cpu=2
+primitive b ocf:haclusterd:dummy utilization cpu=3 memory=1
+location la a inf: n1
+location lb b inf: n2
+"""
+CAPACITY_CALLS = [f"crm_simulate -x FILE -U {words}".strip() for words in (
+    "", "-Q", "-S -c -A", "--text-fancy", "--output-as=xml", "-s --text-fancy", "-Q -s", "-s", "-R -s -A -c",
+    "-s --output-as=xml")]  # fmt: skip
+
+
+def test_capacities_and_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    cluster, path = formed(), FILES / "capacities.txt"
+    cluster.configure(CAPACITIES)
+    text = ours(cluster, "cibadmin -Q").removesuffix("[0]\n")
+    Path("FILE").write_text(text)
+    if os.environ.get("RECORD"):
+        path.write_text("".join(f"$ {line}\n{_alike(theirs(cluster, line, tmp_path))}\n" for line in CAPACITY_CALLS))
+    cluster.live = None
+    answers = (f"$ {line}\n{_alike(ours(cluster, line, text=text))}\n" for line in CAPACITY_CALLS)
+    assert _sorted("".join(answers)) == _sorted(path.read_text())
+
+
+def _sorted(text: str) -> list[str]:
+    """What was decided first is not said: each call's lines are compared, not their order."""
+    return [line for call in text.split("$ ") for line in sorted(call.splitlines())]
+
+
+def test_a_file_is_asked_and_changed_as_the_cluster_is(tmp_path: Path) -> None:
+    """What Pacemaker's tools print of the cluster's own text, ours print of it as a file."""
+    cluster, file = busy(), tmp_path / "cib.xml"
+    text = ours(cluster, "cibadmin -Q").removesuffix("[0]\n")
+
+    def answer(line: str) -> str:
+        file.write_text(text)
+        tool, *words = shlex.split(line)
+        request = Request("", "tool.run", {"tool": tool, "words": words})
+        data = OfflineClient(str(file), "root@n1", lambda: NOW).call(request, lambda _: None)
+        assert isinstance(data.data, dict), (line, data.reports)
+        return f"{data.data['out']}{data.data['err']}[{data.exit}]\n"
+
+    asked = [line for line in (*CALLS.splitlines(), *MONITOR_CALLS.splitlines()) if line.startswith("crm_mon")]
+    asked += [line for line in CALLS.splitlines() if line.startswith(("crm_resource", "cibadmin -Q", "crm_ticket"))]
+    recorded = (FILES / "busy.txt").read_text() + (FILES / "chosen.txt").read_text()
+    wrong = [line for line in asked if f"$ {line}\n{_alike(answer(line))}\n" not in recorded]
+    assert (len(asked), wrong) == (len(set(asked)), [])
+
+
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        ("crm_attribute -t crm_config -n cluster-delay -v 30s", 'name="cluster-delay" value="30s"'),
+        ("crm_resource -r db -B -N n1", '<rsc_location id="cli-ban-db-on-n1" rsc="db" role="Started" node="n1"'),
+        ("crm_ticket -t gold -s", '<ticket_state id="gold" granted="true" standby="true"'),
+        ("cibadmin -C -o constraints -X '<rsc_location id=\"l9\" rsc=\"web\" node=\"n1\" score=\"5\"/>'", '"l9"'),
+    ],
+)
+def test_a_change_of_a_file_is_in_the_file(line: str, part: str, tmp_path: Path) -> None:
+    file = tmp_path / "cib.xml"
+    text = ours(busy(), "cibadmin -Q").removesuffix("[0]\n")
+    file.write_text(text)
+    tool, *words = shlex.split(line)
+    request = Request("", "tool.run", {"tool": tool, "words": words})
+    assert OfflineClient(str(file), "root@n1", lambda: NOW).call(request, lambda _: None).exit == 0
+    assert part in file.read_text()
+    assert part not in text
 
 
 def test_dates_and_differences_need_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,9 @@ def _as_planned(cib: Cib, now: WallTime, options: ScheduleOptions) -> Cib:
     return cib
 
 
-def status_for_pacemakers_tools(cib: Cib, shown: Configuration, now: WallTime) -> Status:
+def status_for_pacemakers_tools(
+    cib: Cib, shown: Configuration, now: WallTime, options: ScheduleOptions = DEFAULT_OPTIONS
+) -> Status:
     """Return the status with the digests that Pacemaker's tools expect beside a configuration whose secrets are hidden.
 
     Where the scheduler fails, the status is as it is: then those tools plan restarts.
@@ -79,8 +81,8 @@ def status_for_pacemakers_tools(cib: Cib, shown: Configuration, now: WallTime) -
     from haclusterd.scheduler.schedule import with_pacemakers_digests
 
     try:
-        planned, hidden = (_as_planned(each, now, DEFAULT_OPTIONS) for each in (cib, replace(cib, configuration=shown)))
-        return with_pacemakers_digests(planned, hidden, now, DEFAULT_OPTIONS).status
+        planned, hidden = (_as_planned(each, now, options) for each in (cib, replace(cib, configuration=shown)))
+        return with_pacemakers_digests(planned, hidden, now, options).status
     except Exception:  # noqa: BLE001 - a question about a bad configuration must not end the daemon
         return cib.status
 

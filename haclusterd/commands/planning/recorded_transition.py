@@ -25,16 +25,22 @@ _RECORDED = frozenset({
     ActionName.MIGRATE_TO, ActionName.MIGRATE_FROM,
 })  # fmt: skip
 _SECOND_MS = 1_000
-_MAGIC = "0:{code};{number}:-1:{code}:xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+_WRITER = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+_MAGIC = f"0:{{code}};{{number}}:-1:{{code}}:{_WRITER}"
 """As crm_simulate writes it: its own transition counts as newer than any that has a number."""
 
 
-def recorded(cib: Cib, plan: Plan, now: WallTime) -> Cib:
-    """Return a CIB of Pacemaker with the results of every action that comes to be executed."""
+def recorded(
+    cib: Cib, plan: Plan, now: WallTime, actions: Iterable[GraphAction] | None = None, *, has_probes: bool = False
+) -> Cib:
+    """Return a CIB of Pacemaker with the results of actions: of every one that comes to be executed, or of these.
+
+    Probes that find nothing where nothing ever was leave a record only where that is asked for.
+    """
     nodes = dict(cib.status.nodes)
     histories: dict[NodeName, dict[ResourceId, ResourceHistory]] = {}
     written_at = _later_than_all(cib, now)
-    for action in executed(plan):
+    for action in executed(plan) if actions is None else actions:
         if action.node is None:
             continue
         if action.kind is ActionKind.FENCE and is_node_fencing(action):
@@ -44,7 +50,7 @@ def recorded(cib: Cib, plan: Plan, now: WallTime) -> Cib:
         elif action.kind is ActionKind.RESOURCE and action.name in _RECORDED:
             if action.node not in histories:
                 histories[action.node] = dict(nodes.setdefault(action.node, NodeStatus(action.node)).histories)
-            if _history(histories[action.node], action) is None and _finds_nothing(action):
+            if _history(histories[action.node], action) is None and _finds_nothing(action) and not has_probes:
                 continue  # nothing is active by such a record, and most actions of a first start would leave one
             _add_result(histories[action.node], action, action.node, written_at)
     for name, changed in histories.items():
@@ -58,6 +64,22 @@ def _later_than_all(cib: Cib, now: WallTime) -> WallTime:
     histories = (history for node in cib.status.nodes.values() for history in node.histories.values())
     times = (record.changed_at for history in histories for record in history.records.values())
     return max(now, WallTime(max(times, default=0) + _SECOND_MS))
+
+
+def without_marks(cib: Cib) -> Cib:
+    """Return a CIB in which the results that `recorded` wrote are not marked as Pacemaker's."""
+    def bare(record: OperationRecord) -> OperationRecord:
+        is_own = record.pacemaker is not None and record.pacemaker.transition_magic.endswith(_WRITER)
+        return replace(record, pacemaker=None) if is_own else record
+
+    nodes = {}
+    for name, status in cib.status.nodes.items():
+        histories = {
+            key: replace(history, records={at: bare(record) for at, record in history.records.items()})
+            for key, history in status.histories.items()
+        }
+        nodes[name] = replace(status, histories=histories)
+    return replace(cib, status=replace(cib.status, nodes=nodes))
 
 
 def executed(plan: Plan) -> Iterator[GraphAction]:
@@ -90,12 +112,13 @@ def executed(plan: Plan) -> Iterator[GraphAction]:
 
 
 def executed_in_passes(
-    listing: Iterable[int], inputs: Mapping[int, Sequence[int]], held_back: Set[int]
+    listing: Iterable[int], inputs: Mapping[int, Sequence[int]], held_back: Set[int],
+    failing: Set[int] = frozenset(), done_all_the_same: Set[int] = frozenset(),
 ) -> Iterator[int]:
     """Yield the numbers of the actions that are executed in the order in which crm_simulate executes them.
 
     It goes through the whole list again and again, and each time executes what has nothing left to wait for. What is
-    not in the list comes after it.
+    not in the list comes after it. After one that fails it executes only what is done all the same.
     """
     places = {number: at for at, number in enumerate(dict.fromkeys((*listing, *inputs)))}
     missing = {number: len(before) for number, before in inputs.items()}
@@ -105,11 +128,13 @@ def executed_in_passes(
             followers.setdefault(each, []).append(number)
     ready = [(0, places[number], number) for number, count in missing.items() if not count]
     heapify(ready)
+    has_failed = False
     while ready:
         count, place, number = heappop(ready)
-        if number in held_back:
+        if number in held_back or (has_failed and number not in done_all_the_same):
             continue
         yield number
+        has_failed = has_failed or number in failing
         for follower in followers.get(number, ()):
             missing[follower] -= 1
             if not missing[follower]:

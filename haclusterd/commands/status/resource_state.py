@@ -36,6 +36,9 @@ class InstanceState(StrEnum):
     """It may run on a node that is lost and not fenced."""
 
 
+_UNDER_WAY = {ActionName.START.value: InstanceState.STARTING, ActionName.STOP.value: InstanceState.STOPPING}
+
+
 @dataclass(frozen=True, slots=True)
 class Instance:
     """One resource on one node."""
@@ -107,11 +110,20 @@ def _instance(status: NodeStatus, resource: ResourceId, orders: Sequence[Order])
     if resource in status.unverified:
         return Instance(status.name, InstanceState.UNVERIFIED)
     assert history is not None
+    begun = pending_operation(history)
+    if begun in _UNDER_WAY:
+        return Instance(status.name, _UNDER_WAY[begun])
     failed, is_promoted = newest_failure(history), history_says_promoted(history)
     if failed is None:
         return Instance(status.name, InstanceState.STARTED, is_promoted=is_promoted)
     state = InstanceState.BLOCKED if failed.operation == ActionName.STOP else InstanceState.FAILED
     return Instance(status.name, state, describe_result(failed), is_promoted=is_promoted)
+
+
+def pending_operation(history: ResourceHistory) -> str:
+    """Return what a CIB of Pacemaker says is under way with a resource; empty: nothing. In our own that is an order."""
+    newest = next(reversed(ordered_records(history)), None)
+    return newest.operation if newest is not None and newest.status is ExecutionStatus.PENDING else ""
 
 
 def _ordered(node: NodeName, orders: Sequence[Order]) -> Instance | None:

@@ -13,7 +13,7 @@ from haclusterd.commands.outcome import AnyOutcome, Outcome, refusal
 from haclusterd.commands.verb import RunnableVerb
 from haclusterd.model import durations
 from haclusterd.model.json_value import Json
-from haclusterd.model.records import dataclass, replace
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
 from haclusterd.verbs.answers.cluster import ToolOutput
@@ -87,10 +87,17 @@ class Tool:
     """Options with which it may change something."""
     cost: Cost = Cost.LIGHT
     """Of a call that only asks; a change costs what its verb does, the whole at most."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Options that are not carried out here, by name: with what to do instead."""
 
     def read(self, words: Sequence[str]) -> Given:
         """Read a call's words. Raises ToolUsageError."""
-        return read_options(words, self.every_option())
+        given = read_options(words, self.every_option())
+        name = "" if given.any_of("help", "version") else given.any_of(*self.refused)
+        if name:
+            spelling = max(map(_plain, self.options[name].split()), key=len)
+            raise ToolUsageError(f"--{spelling}: not done here: {self.refused[name]}")
+        return given
 
     def every_option(self) -> Options:
         """Return the table of this tool with what all have; what it defines itself comes first (`crm_mon -h FILE`)."""
@@ -160,7 +167,7 @@ def _spelled(words: Sequence[str], short: str, optional: Mapping[str, str]) -> I
         is_last = cut == len(letters) - 1
         is_value = is_last and f"{letters[-1:]}:" in short
         has_value_next = not following.startswith("-")
-        if word == "-?":
+        if word == "-?" or word.startswith("--help-"):
             yield "--help"
         elif word[2:] in optional and not letters:
             yield word if has_value_next else f"{word}="

@@ -246,7 +246,7 @@ class TextView(View):
             and len(roles) == 1
             and all(part.is_active and part.is_managed and not part.is_failed for part in parts)
             and roles <= {"Started", "Promoted", "Unpromoted"}
-            and not self.rows.node(next(iter(nodes))).is_unclean
+            and self.rows.node(next(iter(nodes))).is_online
         )
         return (roles.pop(), nodes.pop()) if is_plain else ("", "")
 

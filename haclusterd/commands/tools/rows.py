@@ -18,6 +18,7 @@ from haclusterd.commands.status.resource_state import (
     can_be_promoted,
     instances_on,
     meta_flag,
+    pending_operation,
 )
 from haclusterd.formats.cib_xml.status_writer import node_numbers
 from haclusterd.model.cluster import NodeState, NodeStatus
@@ -289,6 +290,10 @@ class Rows:
         for order in status.orders.values():
             if order.resource in names and order.action in _PENDING:
                 return _PENDING[order.action]
+        for history in (status.histories[name] for name in names if name in status.histories):
+            begun = pending_operation(history)
+            if begun in _PENDING:
+                return _PENDING[ActionName(begun)]
         if not self.overview.is_promotable(primitive.id):
             return "Started"
         histories = [status.histories[name] for name in names if name in status.histories]

@@ -5,40 +5,54 @@ crm_simulate(8) of Pacemaker 2.1.5.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from haclusterd.commands import simulate
+from haclusterd.commands.configure.view import masked
 from haclusterd.commands.context import Context
+from haclusterd.commands.names import node_names
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning.injection import SUPPOSITIONS, suppose
 from haclusterd.commands.planning.planning import context_of, plan, standing
-from haclusterd.commands.planning.recorded_transition import executed_in_passes, recorded
 from haclusterd.commands.planning.simulation_document import SimulationDocument
 from haclusterd.commands.resource import resource
-from haclusterd.commands.tools.call import Given, Tool, ToolCall, ToolUsageError, ask, printed
+from haclusterd.commands.tools.call import Given, Tool, ToolCall, ToolUsageError, ask, output, printed
+from haclusterd.commands.tools.cib import whole
 from haclusterd.commands.tools.monitor_text import cluster_lines, instances_in
 from haclusterd.commands.tools.monitor_xml import sections_as_xml
 from haclusterd.commands.tools.result import OUTPUT, document, wants_xml
+from haclusterd.commands.tools.simulated_graph import as_dot
+from haclusterd.commands.tools.simulated_graph import as_xml as graph_as_xml
+from haclusterd.commands.tools.simulated_scores import Line, scores_of, utilization_of
+from haclusterd.commands.tools.simulated_steps import (
+    Step,
+    afterwards,
+    failure_of,
+    result_of,
+    steps,
+    to_be_saved,
+    with_unclean,
+)
+from haclusterd.commands.tools.simulated_xml import cause, modifications_as_xml, plan_as_xml, pseudo
 from haclusterd.formats.cib_xml.document import read_cib
-from haclusterd.formats.cib_xml.elements import element
-from haclusterd.formats.cib_xml.status_writer import node_numbers
+from haclusterd.formats.cib_xml.merging import merged
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.graph import Change, ChangeKind, Plan
-from haclusterd.model.history import operation_key
-from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.model.instants import WallTime
-from haclusterd.model.json_value import Json
-from haclusterd.model.records import replace
+from haclusterd.model.graph import Change, Plan
+from haclusterd.model.ids import NodeName
+from haclusterd.model.records import dataclass, replace
 from haclusterd.reports.items import ReportItem, has_errors
 from haclusterd.verbs.answers.cluster import ToolOutput
-from haclusterd.verbs.answers.resource import Explanation, Scores
+from haclusterd.verbs.answers.resource import Scores
 from haclusterd.verbs.answers.simulation import PlannedAction, PlannedChange, Simulation
 from haclusterd.verbs.verb import Cost
 
 _VERBS = {each.name: each for each in (*resource.VERBS, *simulate.VERBS)}
-_INJECTED = re.compile(
-    r"(?P<resource>.+)_(?P<task>[a-z][a-z-]*(?:_to|_from)?)_(?P<interval>\d+)@(?P<node>[^=]+)=(?P<code>\d+)", re.ASCII
-)
+_PLANS = ("run", "simulate", "in_place", "scores", "utilization", "inject", "fail", "save_graph", "save_dot")
+"""Options that ask for a plan."""
+_MODIFIED = "Performing Requested Modifications:"
+_JUDGED = {"scores": "allocations", "utilization": "utilizations"}
+_TITLES = {"scores": "Allocation Scores", "utilization": "Utilization Information"}
+_SETTINGS = ("quorum", "watchdog")
 _MODIFICATIONS = {"node_up": "Bringing", "node_down": "Taking", "node_fail": "Failing"}
 """In the order in which Pacemaker's tool makes them."""
 _ENDS = {"node_up": " online", "node_down": " offline", "node_fail": ""}
@@ -46,36 +60,49 @@ _TICKETS = {
     "granted": "Granting ticket {}", "revoked": "Revoking ticket {}", "standby": "Making ticket {} standby",
     "active": "Activating ticket {}",
 }  # fmt: skip
-_COUNTED = re.compile(r"Injecting attribute (.+)=(value\+\+|[0-9]+) into (/node_state) '(.+)'")
 _FAILED_NODE = "peer is no longer part of the cluster"
-_XML_ACTIONS = {"Bringing": "Online", "Taking": "Offline"}
 _NARROW = 5
 """How wide the columns of a summary are at least."""
 
 
 def simulated(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
-    """crm_simulate: the state now and, with --run, --simulate, --show-scores or a supposition, what would be done."""
+    """crm_simulate: the state now and, with anything that asks for it, what would be done and how it would be then."""
     is_xml = wants_xml(given)
     if given.any_of("live", "file", "pipe") == "":
         raise ToolUsageError("say what: -L, -x FILE or -p")
     if "live" not in given and context.live is not None:
-        raise ToolUsageError("a file is planned by: crm simulate --cib FILE")
-    if "utilization" in given:
-        raise ToolUsageError("-U: capacities are part of the configuration; use: crm node utilization NODE show")
-    is_supposed = given.any_of(*_MODIFICATIONS, *_TICKETS, "inject", "quorum", "date") != ""
-    is_planned = is_supposed or given.any_of("run", "simulate", "scores") != ""
+        raise ToolUsageError("a file is not planned by a daemon: crm simulate --cib FILE")
+    if "in_place" in given and (given.any_of("live", "pipe") or not given.text("file")):
+        raise ToolUsageError("-X stores the results in the file that is read: use it with -x FILE, without -L and -p")
     if "live" not in given:
         read = _of_file(context, call, given)
         if isinstance(read, Outcome):
             return read
         context = read
-    if is_xml and "scores" in given:
-        raise ToolUsageError("--output-as=xml: scores are written by: crm --json resource scores")
-    if not is_planned:
-        lines = _xml_state(context, "cluster_status") if is_xml else _state(context, given)
-        shown = [] if "quiet" in given and not is_xml else list(lines)
-        return printed(document(call, shown) if is_xml else "".join(f"{line}\n" for line in shown))
-    return _planned(context, call, given, is_xml=is_xml)
+    if given.any_of(*_PLANS, *_MODIFICATIONS, *_TICKETS):
+        return _planned(context, call, given, is_xml=is_xml)
+    return _shown(context, call, given, is_xml=is_xml)
+
+
+def _shown(context: Context, call: ToolCall, given: Given, *, is_xml: bool) -> Outcome[ToolOutput]:
+    """Show the state, and what would be supposed if it were planned."""
+    date = simulate.moment_of(given.text("date"))
+    if isinstance(date, ReportItem):
+        return refusal(date)
+    supposed, said = _supposed(context, given)
+    if isinstance(supposed, tuple):
+        return refusal(*supposed)
+    if is_xml:
+        text = document(call, [*_xml_state(context, "cluster_status"), *modifications_as_xml(said)])
+    else:
+        modified = ["", _MODIFIED, *(f"  * {each}" for each in said)] if said else []
+        lines = [] if "quiet" in given else [*_dated(given), *_state(context, given), *modified]
+        text = "".join(f"{line}\n" for line in lines)
+    return _with_files(printed(text), _saved(context, call, given, supposed, supposed))
+
+
+def _dated(given: Given) -> list[str]:
+    return [f"Setting effective cluster time: {given.text('date')}"] if "date" in given else []
 
 
 def _state(context: Context, given: Given) -> Iterator[str]:
@@ -102,43 +129,151 @@ def _xml_state(context: Context, tag: str) -> Iterator[str]:
 # Plans
 
 
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """What is to be shown of a plan."""
+
+    context: Context
+    """The state as it is, at the time for which it is planned."""
+    cib: Cib
+    """As it is supposed to be."""
+    modifications: Sequence[str]
+    plan: Plan
+    simulation: Simulation
+    judged: Sequence[Line]
+    executed: Sequence[Step] | None
+    """None: nothing is."""
+    end: Cib
+    shown_end: Cib
+    """The same, with what the next plan finds unclean."""
+
+
 def _planned(context: Context, call: ToolCall, given: Given, *, is_xml: bool) -> Outcome[ToolOutput]:
     """Plan for this cluster, under what is supposed."""
+    found = _found(context, given)
+    if not isinstance(found, _Planned):
+        return refusal(*found)
+    text = document(call, _xml(found, given)) if is_xml else "".join(f"{line}\n" for line in _text(found, given))
+    files = _saved(context, call, given, found.cib, found.end)
+    if "save_dot" in given:
+        files[given.text("save_dot")] = as_dot(found.plan)
+    if "save_graph" in given:
+        own = found.cib.configuration
+        shown = own if context.live is None else masked(own, context.agents)
+        files[given.text("save_graph")] = graph_as_xml(found.cib, found.plan, shown)
+    return _with_files(printed(text), files)
+
+
+def _found(context: Context, given: Given) -> _Planned | tuple[ReportItem, ...]:
     date = simulate.moment_of(given.text("date"))
     if isinstance(date, ReportItem):
-        return refusal(date)
+        return (date,)
     context = replace(context, now=date or context.now)
     cib, modifications = _supposed(context, given)
     if isinstance(cib, tuple):
-        return refusal(*cib)
+        return cib
     options = standing(context, cib).options
     if "quorum" in given:
-        options = replace(options, has_quorum=given.text("quorum").lower() in ("1", "true", "yes", "on", "y"))
+        options = replace(options, has_quorum=_is_true(given.text("quorum")))
     found = plan(cib, context.now, options=options)
     if isinstance(found, ReportItem):
-        return refusal(found)
-    after = replace(context, cib=recorded(cib, found, context.now))
+        return (found,)
     planned = SimulationDocument(cib, found, context.now, None).write()
-    if is_xml:
-        lines = [*_xml_state(context, "cluster_status"), *_xml_plan(planned, found, modifications, given)]
-        lines += _xml_state(after, "revised_cluster_status") if "simulate" in given else ()
-        return printed(document(call, lines))
-    scores = _scores(replace(context, cib=cib)) if "scores" in given else []
+    executed = None
+    if given.any_of("simulate", "in_place", "fail"):
+        failures = [text for name, text in given.pairs if name == "fail"]
+        executed = steps(cib, found, planned.actions, failures, context.now)
+    end = cib if executed is None else afterwards(cib, found, executed, context.now)
+    shown = with_unclean(end, context.now, options) if "fail" in given else end
+    judged = list(_judged(replace(context, cib=cib), given, found))
+    return _Planned(context, cib, modifications, found, planned, judged, executed, end, shown)
+
+
+def _xml(found: _Planned, given: Given) -> Iterator[str]:
+    title = "_".join(part for name, part in _JUDGED.items() if name in given)
+    yield from _xml_state(found.context, "cluster_status")
+    yield from plan_as_xml(found.simulation, found.plan, found.modifications, (title, found.judged), found.executed)
+    if found.executed is not None:
+        yield from _xml_state(replace(found.context, cib=found.shown_end), "revised_cluster_status")
+
+
+def _text(found: _Planned, given: Given) -> Iterator[str]:
+    """Yield the answer as text: with scores or capacities without titles, as Pacemaker's tool, unless --text-fancy."""
+    is_plain = bool(found.judged) and "fancy" not in given
+    form: Callable[[Iterable[str]], Iterable[str]] = _bare if is_plain else iter
+    judged = (f"  * {each.text}" for each in found.judged)
     if "quiet" in given:
-        return printed("".join(f"{line.removeprefix('  * ')}\n" for line in scores))
-    at = [f"Setting effective cluster time: {given.text('date')}"] if date is not None else []
-    lines = [*at, *_state(context, given), ""]
-    if modifications:
-        lines += ["Performing Requested Modifications:", *(f"  * {each}" for each in modifications), ""]
-    lines += [*(("Assignment Scores:", *scores, "") if scores else ()), *_plan_lines(found, planned, given)]
-    if "simulate" in given:
-        lines += [*at, "", "Revised Cluster Status:", *_sections(after, given)]
-    return printed("".join(f"{line}\n" for line in lines))
+        yield from (each.text for each in found.judged)
+        return
+    at = _dated(given)
+    yield from (*at, *form(_state(found.context, given)), "")
+    if found.modifications:
+        yield from form((_MODIFIED, *(f"  * {each}" for each in found.modifications), ""))
+    if is_plain:
+        yield from (*(each.text for each in found.judged), "")
+    elif found.judged:
+        yield from (f"{' and '.join(title for name, title in _TITLES.items() if name in given)}:", *judged, "")
+    yield from form(("Transition Summary:", *_summary(found.simulation.summary, found.plan)))
+    if found.executed is not None:
+        done = (line for each in found.executed for line in _executed(each, found.plan))
+        yield from form(("", "Executing Cluster Transition:", *done))
+        after = replace(found.context, cib=found.shown_end)
+        yield from (*at, *form(("", "Revised Cluster Status:", *_sections(after, given))))
 
 
-def _scores(context: Context) -> list[str]:
-    judged = ask(context, _VERBS["resource.scores"], {})
-    return list(_score_lines(judged.answer.resources)) if isinstance(judged.answer, Scores) else []
+_LEAD, _ONLINE = re.compile(r"^ *(?:\* )?"), re.compile(r"^(?:Online|OFFLINE): (?=\[)")
+
+
+def _bare(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines without what puts them in order: titles, bullets, indents."""
+    return (_ONLINE.sub("", _LEAD.sub("", line)) for line in lines if not line.endswith(":"))
+
+
+def _judged(context: Context, given: Given, found: Plan) -> Iterator[Line]:
+    """Yield how nodes were chosen, as far as that was asked for."""
+    if "scores" in given:
+        answer = ask(context, _VERBS["resource.scores"], {}).answer
+        yield from scores_of(answer.resources) if isinstance(answer, Scores) else ()
+    if "utilization" in given:
+        yield from utilization_of(context.cib.in_force, node_names(context.cib), found)
+
+
+# Files
+
+
+def _saved(context: Context, call: ToolCall, given: Given, cib: Cib, end: Cib) -> dict[str, str]:
+    """Return the CIBs that are to be saved, by file: as it is supposed to be, and as it is in the end."""
+    wanted = {given.text(option): state for option, state in (
+        ("save_input", cib), ("save_output", end), ("in_place", end)) if option in given}  # fmt: skip
+    if "in_place" in given:
+        wanted[given.text("file")] = wanted.pop("")
+    if wanted and context.live is not None and context.seen_xml is not None:
+        raise ToolUsageError("-I, -O: who may not see the whole configuration saves none")
+    return {name: _document(context, call, state) for name, state in wanted.items()}
+
+
+def _document(context: Context, call: ToolCall, state: Cib) -> str:
+    """Return a CIB as XML; of a file, what nothing was supposed about stays as it stands there."""
+    if context.live is not None:
+        return whole(replace(context, cib=state), has_digests=True)
+    read = context.cib
+    if state == read:
+        return call.text
+    state = to_be_saved(state, context.now, context.schedule_options)
+    return merged(call.text, read, state, context.author.partition("@")[0])
+
+
+def _with_files(outcome: Outcome[ToolOutput], files: dict[str, str]) -> Outcome[ToolOutput]:
+    answer = outcome.answer
+    assert answer is not None
+    return outcome if not files else replace(outcome.showing(output(answer.out, answer.err, files)), exit_status=0)
+
+
+# Suppositions
+
+
+def _is_true(text: str) -> bool:
+    return text.lower() in ("1", "true", "yes", "on", "y")
 
 
 def _of_file(context: Context, call: ToolCall, given: Given) -> Context | Outcome[ToolOutput]:
@@ -155,58 +290,26 @@ def _supposed(context: Context, given: Given) -> tuple[Cib | tuple[ReportItem, .
     named = {name: tuple(text for each, text in given.pairs if each == name) for name in (*_MODIFICATIONS, "inject")}
     said = [f"{verb} node {node}{_ENDS[name]}" if name != "node_fail" else f"{verb} node {node}"
             for name, verb in _MODIFICATIONS.items() for node in named[name]]  # fmt: skip
+    said = [f"Setting {name}: {given.text(name)}" for name in _SETTINGS if name in given] + said
     tickets = [(text, state) for state, text in given.pairs if state in _TICKETS]
     said += [_TICKETS[state].format(text) for text, state in tickets]
     wanted["ticket"] = tuple(f"{text}={state}" for text, state in tickets)
     wanted["node_up"], wanted["node_down"] = named["node_up"], (*named["node_fail"], *named["node_down"])
-    wanted["op_fail"] = tuple(map(_injected, named["inject"]))
+    results = [result_of(text, "--op-inject") for text in named["inject"]]
+    wanted["op_fail"] = tuple(each.as_supposition for each in results)
+    if "watchdog" in given:
+        wanted["set"] = (f"have-watchdog={str(_is_true(given.text('watchdog'))).lower()}",)
     cib = suppose(context.cib, wanted, context.now)
     if isinstance(cib, tuple):
         return cib, said
-    said += [line for text in named["inject"] for line in _injection(cib, text, context.now)]
+    for text, result in zip(named["inject"], results, strict=True):
+        said += [f"Injecting {text} into the configuration", *failure_of(cib, result, context.now)]
     nodes = dict(cib.status.nodes)
     for name in map(NodeName, named["node_down"]):
         nodes[name] = NodeStatus(name, NodeState.LEFT, nodes[name].incarnation, context.now)
     for name in map(NodeName, named["node_fail"]):
         nodes[name] = replace(nodes[name], detail=_FAILED_NODE)
     return replace(cib, status=replace(cib.status, nodes=nodes)), said
-
-
-def _injection(cib: Cib, text: str, now: WallTime) -> Iterator[str]:
-    """Say what is done for a result that is supposed: a failure counts."""
-    yield f"Injecting {text} into the configuration"
-    match = _INJECTED.fullmatch(text)
-    assert match is not None
-    name = next(each for each in cib.status.nodes if each.lower() == match["node"].lower())
-    history = cib.status.nodes[name].histories[ResourceId(match["resource"])]
-    if history.records[operation_key(match["task"], int(match["interval"]))].is_failure:
-        what, where = f"{match['resource']}#{match['task']}_{match['interval']}", f"'{node_numbers(cib)[name]}'"
-        yield f"Injecting attribute fail-count-{what}=value++ into /node_state {where}"
-        yield f"Injecting attribute last-failure-{what}={now // 1000} into /node_state {where}"
-
-
-def _injected(text: str) -> str:
-    """Return a result (`web_monitor_10000@n1=1`) as `simulate` takes it. Raises ToolUsageError."""
-    match = _INJECTED.fullmatch(text)
-    if match is None:
-        raise ToolUsageError(f"--op-inject: {text}: write it as RESOURCE_TASK_INTERVAL@NODE=CODE")
-    return f"{match['resource']}:{match['task']}:{match['interval']}ms@{match['node']}={match['code']}"
-
-
-def _plan_lines(found: Plan, planned: Simulation, given: Given) -> Iterator[str]:
-    yield from ("Transition Summary:", *_summary(planned.summary, found))
-    if "simulate" in given:
-        yield from ("", "Executing Cluster Transition:")
-        yield from (_executed(each, found) for each in _in_order(planned.actions, found))
-
-
-def _score_lines(resources: Iterable[Explanation]) -> Iterator[str]:
-    """Yield the scores as Pacemaker 2.1 words them: of each resource by node, then those of promotions."""
-    for entry in resources:
-        for node, score in sorted((each.node, each.score) for each in entry.nodes):
-            yield f"  * pcmk__primitive_assign: {entry.resource} allocation score on {node}: {score}"
-        if entry.promotion is not None and entry.next_on is not None:
-            yield f"  * {entry.resource} promotion score on {entry.next_on}: {entry.promotion.score}"
 
 
 def _summary(summary: Sequence[PlannedChange], found: Plan) -> Iterator[str]:
@@ -226,13 +329,9 @@ def _summary(summary: Sequence[PlannedChange], found: Plan) -> Iterator[str]:
 
 def _because(change: Change) -> str:
     """Say why, as Pacemaker does: by what else caused it, or of a stop that no node is left."""
-    cause = _cause(change)
+    why = cause(change)
     blocked = " (blocked)" if change.is_blocked else ""
-    return f"  due to {cause}{blocked}" if cause else f" {blocked}" if blocked else ""
-
-
-def _cause(change: Change) -> str:
-    return change.cause or ("node availability" if change.kind is ChangeKind.STOP else "")
+    return f"  due to {why}{blocked}" if why else f" {blocked}" if blocked else ""
 
 
 def _places(change: PlannedChange) -> str:
@@ -248,99 +347,43 @@ def _places(change: PlannedChange) -> str:
     return here if here == there else " -> ".join(filter(None, (here, there)))
 
 
-def _in_order(actions: Sequence[PlannedAction], found: Plan) -> list[PlannedAction]:
-    """Return the actions as crm_simulate executes them; what the cluster does beside the graph comes last."""
-    by_number = {each.id: each for each in actions}
-    order = executed_in_passes(found.listing, {each.id: each.after or () for each in actions}, found.held_back)
-    return [by_number[number] for number in order]
-
-
 def _task(action: PlannedAction) -> str:
     every = "" if action.interval is None else f"={action.interval}"
     return f"{action.task}{every}"
 
 
-def _executed(action: PlannedAction, found: Plan) -> str:
+def _executed(step: Step, found: Plan) -> Iterator[str]:
     """Write one action: `  * Resource action: web             start on n1`."""
+    yield _done(step.action, found)
+    if step.code is not None:
+        yield f"Pretending action {step.action.id} failed with rc={step.code}"
+        yield from (f"  * {each}" for each in step.injected)
+
+
+def _done(action: PlannedAction, found: Plan) -> str:
     if action.kind == "fence":
         return f"  * Fencing {action.node} ({action.task})"
     if action.kind == "pseudo":
-        return f"  * Pseudo action:   {_pseudo(action)}"
+        return f"  * Pseudo action:   {pseudo(action)}"
     if action.kind == "cluster":
         about = "" if action.resource is None else f" for {action.resource}"
         return f"  * Cluster action:  {action.task}{about} on {action.node}"
     return f"  * Resource action: {found.listing[action.id]:<15} {_task(action)} on {action.node}"
 
 
-def _pseudo(action: PlannedAction) -> str:
-    return action.task if action.resource is None else f"{action.resource}_{action.task}_0"
-
-
-def _xml_plan(planned: Simulation, found: Plan, modifications: Sequence[str], given: Given) -> Iterator[str]:
-    if modifications:
-        yield from element("modifications", {}, (line for each in modifications for line in _xml_modification(each)))
-    fencings = [each for each in planned.summary if each.resource is None]
-    changes = [each for each in planned.summary if each.resource is not None]
-    lines = [line for each in fencings for line in _xml_fencing(each)]
-    lines += [line for each, why in zip(changes, found.changes, strict=True) for line in _xml_change(each, why)]
-    yield from element("actions", {}, lines)
-    if "simulate" in given:
-        inside = (line for each in _in_order(planned.actions, found) for line in _xml_action(each, found))
-        yield from element("transition", {}, inside)
-
-
-def _xml_modification(text: str) -> Iterator[str]:
-    counted = _COUNTED.fullmatch(text)
-    if counted is not None:
-        name, value, path, node = counted.groups()
-        return element("inject_attr", {"name": name, "value": value, "node_path": path, "cib_node": node})
-    verb, kind, rest = text.partition(" node ")
-    if not kind:
-        verb, kind, rest = text.partition(" ticket ")
-    if not kind:
-        return element("inject_spec", {"spec": text.removeprefix("Injecting ").removesuffix(" into the configuration")})
-    name, _, end = rest.partition(" ")
-    if kind == " node ":
-        return element("modify_node", {"action": _XML_ACTIONS.get(verb, verb), "node": name})
-    return element("modify_ticket", {"action": f"{verb} {end}".strip(), "ticket": name})
-
-
-def _xml_fencing(change: PlannedChange) -> Iterator[str]:
-    return element("node_action", {"task": f"Fence ({change.op})", "node": change.node, "reason": change.reason})
-
-
-def _xml_change(change: PlannedChange, why: Change) -> Iterator[str]:
-    is_of_two = change.from_ is not None and change.action not in ("stop", "start")
-    attributes: dict[str, Json] = {
-        "action": change.action, "resource": change.resource, "role": change.from_role,
-        "next-role": change.to_role if change.to_role != change.from_role and change.to is not None else None,
-        "node": None if is_of_two else change.from_ or change.to, "source": change.from_ if is_of_two else None,
-        "dest": change.to if is_of_two and change.to != change.from_ else None, "reason": _cause(why) or None,
-        "blocked": "true" if why.is_blocked else None,
-    }  # fmt: skip
-    return element("rsc_action", {key: str(value) for key, value in attributes.items() if value is not None})
-
-
-def _xml_action(action: PlannedAction, found: Plan) -> Iterator[str]:
-    if action.kind == "fence":
-        return element("fencing_action", {"target": action.node, "op": action.task})
-    if action.kind == "pseudo":
-        return element("pseudo_action", {"task": _pseudo(action)})
-    if action.kind == "cluster":
-        return element("cluster_action", {"task": action.task, "node": action.node, "id": action.resource})
-    every = None if action.interval is None else str(action.interval)
-    return element(
-        "rsc_action", {"resource": found.listing[action.id], "op": action.task, "node": action.node, "interval": every}
-    )
-
-
 TOOLS = {
     "crm_simulate": Tool(simulated, {
         "live": "L live-check", "file": "x: xml-file:", "pipe": "p xml-pipe", "scores": "s show-scores",
-        "run": "R run", "simulate": "S simulate", "quiet": "Q quiet", "utilization": "U show-utilization",
-        "attributes": "A show-attrs", "failcounts": "c show-failcounts", "node_up": "u: node-up:",
-        "node_down": "d: node-down:", "node_fail": "f: node-fail:", "inject": "i: op-inject:",
-        "date": "t: set-datetime:", "quorum": "q: quorum:", "granted": "g: ticket-grant:",
-        "revoked": "r: ticket-revoke:", "standby": "b: ticket-standby:", "active": "e: ticket-activate:", **OUTPUT,
-    }, cost=Cost.LONG),
+        "run": "R run", "simulate": "S simulate", "in_place": "X in-place", "quiet": "Q quiet",
+        "utilization": "U show-utilization", "attributes": "A show-attrs", "failcounts": "c show-failcounts",
+        "node_up": "u: node-up:", "node_down": "d: node-down:", "node_fail": "f: node-fail:",
+        "inject": "i: op-inject:", "fail": "F: op-fail:", "date": "t: set-datetime:", "quorum": "q: quorum:",
+        "watchdog": "w: watchdog:", "granted": "g: ticket-grant:", "revoked": "r: ticket-revoke:",
+        "standby": "b: ticket-standby:", "active": "e: ticket-activate:", "save_input": "I: save-input:",
+        "save_output": "O: save-output:", "save_graph": "G: save-graph:", "save_dot": "D: save-dotfile:",
+        "all_actions": "a all-actions", "profile": "P: profile:", "repeat": "N: repeat:", **OUTPUT,
+    }, cost=Cost.LONG, refused={
+        "all_actions": "the graph has what is to be done; why something else is not: crm resource why RESOURCE",
+        **dict.fromkeys(("profile", "repeat"), "call crm_simulate -x FILE -R for each file"),
+    }),
 }  # fmt: skip

@@ -4,7 +4,9 @@ Reading never raises and never drops anything without a report: what the model c
 line, an error when a plan could depend on it and a warning when none does.
 """
 
+import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from haclusterd.formats.cib_xml.configuration import ConfigurationReader
 from haclusterd.formats.cib_xml.membership import is_set
@@ -91,7 +93,7 @@ def read_cib(text: str, source: str) -> CibReading:
         members={name: Member(name, ()) for name, node in configuration.nodes.items() if not node.is_remote},
         configuration=configuration,
         status=status,
-        version=ConfigurationVersion(_epoch(root)),
+        version=ConfigurationVersion(_epoch(root), _author(root), _moment(root.get("cib-last-written") or "")),
     )
     return CibReading(
         cib,
@@ -101,6 +103,29 @@ def read_cib(text: str, source: str) -> CibReading:
         in_reading_order(notes.reports),
         Places() if (section := root.first("configuration")) is None else places_of(section, source),
     )
+
+
+def _author(root: Element) -> str:
+    """Return who changed the configuration last, as `user@node`; empty where it is not said."""
+    user = root.get("update-user")
+    return f"{user}@{root.get('update-origin') or ''}" if user else ""
+
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_WRITTEN_AT = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d{2}):(\d{2}):(\d{2}) (\d{4})", re.ASCII)
+
+
+def _moment(text: str) -> WallTime:
+    """Read a moment as Pacemaker writes it, `Sun Nov 22 20:00:00 2026`, as UTC; 0 where it is none."""
+    match = _WRITTEN_AT.fullmatch(text)
+    if match is None or match[1] not in _MONTHS:
+        return WallTime(0)
+    day, hour, minute, second, year = (int(match[at]) for at in range(2, 7))
+    try:
+        found = datetime(year, _MONTHS.index(match[1]) + 1, day, hour, minute, second, tzinfo=UTC)
+    except ValueError:
+        return WallTime(0)
+    return WallTime(int(found.timestamp()) * 1000)
 
 
 def _epoch(root: Element) -> int:

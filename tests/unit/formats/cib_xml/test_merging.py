@@ -158,6 +158,19 @@ def test_an_epoch_that_is_no_number_is_version_0(epoch: str) -> None:
     assert reading.cib.version.epoch == 0
 
 
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ("Sun Nov 22 20:00:00 2026", 1_795_377_600), ("Thu Jan  1 11:55:00 1970", 42_900), ("", 0), ("yesterday", 0),
+        ("Thu Foo  1 11:55:00 1970", 0), ("Thu Jan 99 11:55:00 1970", 0),
+    ],
+)  # fmt: skip
+def test_who_changed_it_last_is_read(written: str, seconds: int) -> None:
+    text = f'<cib cib-last-written="{written}" update-user="root" update-origin="n1"><configuration/></cib>'
+    version = read_cib(text, "cib.xml").cib.version
+    assert (version.author, version.at) == ("root@n1", seconds * 1000)
+
+
 def test_references_stay_where_something_else_changes(file: File) -> None:
     assert file.type("resource", "param", "db", "set", "state", "/run/db") == 0, file.printed
     assert file.type("--force", "configure", "rename", "db", "store") == 0, file.printed
