@@ -332,6 +332,7 @@ class Daemon:
             incarnation=incarnation,
             places=SystemdPlaces(os.environ.get("DBUS_SYSTEM_BUS_ADDRESS", DEFAULT_ADDRESS)),
             has_lease=has_lease,
+            is_configured=lambda resource: resource in self._runtime.cib.in_force.resources,
         )
         self._services = ServiceAgents(
             clock,

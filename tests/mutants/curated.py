@@ -2840,6 +2840,12 @@ AGENTS = (
         "a process of any user is found as a service where it does not run: the copy that runs is stopped",
     ),
     Mutant(
+        "Units.monitor",
+        "remarks=state.remarks",
+        "remarks=()",
+        "nobody is told that systemd starts a unit at boot, on each node beside the copy that runs",
+    ),
+    Mutant(
         "fencing:_check_meaning",
         "value.strip().lower() in ENDS_NOTHING",
         "False",

@@ -37,6 +37,8 @@ DESCRIPTION_TIMEOUT_MS: Final = 2000
 ADVICE_RESERVE_MS: Final = 5000
 """Time that an action should have beyond the unit's own time limit, so that systemd gives up before us."""
 AWAY_SHOWN_S: Final = 2
+LOOK_AGAIN_MS: Final = 5000
+"""How long an unsuitable setting is shown before it is looked at again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,10 @@ class _Action:
     cancel: Callable[[], None] = lambda: None
 
 
+def _always(_resource: ResourceId) -> bool:
+    return True
+
+
 class SystemdAgents:
     """AgentRunner for class systemd."""
 
@@ -74,13 +80,18 @@ class SystemdAgents:
         incarnation: Incarnation,
         places: SystemdPlaces,
         has_lease: Callable[[], bool],
+        is_configured: Callable[[ResourceId], bool] = _always,
     ) -> None:
-        """`has_lease` is called on the bus's thread, just before a start is sent and just after it."""
+        """`has_lease` is called on the bus's thread, just before a start is sent and just after it.
+
+        `is_configured`: whether a resource is in the configuration that is in force.
+        """
         self._clock = clock
         self._loop = loop
         self._incarnation = incarnation
         self._places = places
         self._has_lease = has_lease
+        self._is_configured = is_configured
         self._records = ActionRecords(runtime_directory / "unit-actions", ReadyThreads(1))
         self._files = UnitFiles(places.unit_files)
         self._bus = SystemdBus(places.bus_address)
@@ -90,7 +101,9 @@ class SystemdAgents:
         """Called when systemd has done what an earlier incarnation requested."""
         self._unit_of: dict[ResourceId, str] = {}
         self._remarks: dict[ResourceId, tuple[str, ...]] = {}
-        """For each watched unit: settings that are unsuitable for a resource."""
+        """For each unit that was asked about: settings that are unsuitable for a resource."""
+        self._looked_at = clock.now()
+        """When they were looked at because they are shown."""
 
     # AgentRunner
 
@@ -124,6 +137,8 @@ class SystemdAgents:
             if call.action in RECORDED:
                 self._records.remove(call.key)
             self._call_main(lambda: self._answer(action, answer))
+            if call.action == "monitor" and answer.code is ExitCode.NOT_RUNNING:
+                self._call_main(lambda: self._remarks.update({call.resource: answer.remarks}))
 
         action.cancel = self._bus.do(work)
         if call.action == "monitor" and self._remarks.get(call.resource):
@@ -179,7 +194,6 @@ class SystemdAgents:
 
     def unwatch(self, resource: ResourceId) -> None:
         """Stop watching."""
-        self._remarks.pop(resource, None)
         self._bus.unwatch(resource)
 
     def _look_at_settings(self, resource: ResourceId) -> None:
@@ -229,11 +243,22 @@ class SystemdAgents:
         """Report that D-Bus is away, if a unit is a resource; otherwise unsuitable settings of units."""
         away = self._bus.away()
         if away is None or away[0] < AWAY_SHOWN_S:
-            return tuple(text for _, found in sorted(self._remarks.items()) for text in found)
+            return tuple(text for _, found in sorted(self._shown_remarks().items()) for text in found)
         waiting = ", ".join(sorted(f"{each.call.action} of {each.call.resource}" for each in self._actions.values()))
         waits = f"; {waiting} waits for it" if waiting else ""
         text = f"systemd cannot be reached over D-Bus since {int(away[0])} s ({away[1]}){waits}; systemctl status dbus"
         return (text,)
+
+    def _shown_remarks(self) -> dict[ResourceId, tuple[str, ...]]:
+        """Return the remarks on units of configured resources, and look soon whether they still apply."""
+        self._remarks = {each: found for each, found in self._remarks.items() if self._is_configured(each)}
+        shown = {each: found for each, found in self._remarks.items() if found}
+        now = self._clock.now()
+        if shown and elapsed_ms(self._looked_at, now) >= LOOK_AGAIN_MS:
+            self._looked_at = now
+            for resource in shown:
+                self._look_at_settings(resource)
+        return shown
 
     def exists(self, agent: AgentReference) -> bool:
         """Return whether there is a unit file for it."""

@@ -64,6 +64,8 @@ OWN_UNIT: Final = "haclusterd.service"
 NEEDS: Final = ("Requires", "Requisite", "BindsTo", "PartOf")
 """Settings by which a unit is stopped with another one."""
 ENABLED: Final = frozenset({"enabled", "enabled-runtime"})
+PULLS: Final = {"RequiredBy": "required", "BoundBy": "required", "WantedBy": "wanted", "UpheldBy": "wanted"}
+"""Settings that name the units with which systemd starts one (systemd.unit(5), reverse properties)."""
 OWN_TARGET: Final = "haclusterd-resources.target"
 """Target between the daemon and its units: the restart of a killed daemon does not wait for a unit's start."""
 _TEXT: Final = """\
@@ -76,6 +78,12 @@ StartLimitIntervalSec=0
 """
 _TEXT_OF_ORDER: Final = f"Before={OWN_TARGET}\n"
 _TEXT_OF_SERVICES: Final = "\n[Service]\nRestart=no\n"
+LEAVES: Final = frozenset({"process", "none"})
+"""Settings of KillMode with which a stopped service may have processes (systemd.kill(5))."""
+_LEAVES: Final = (
+    "{unit} has KillMode={mode}, so what its stop leaves runs on beside the copy on another node; set KillMode=mixed, "
+    "or see that it leaves nothing"
+)
 _RESTARTS: Final = (
     "{unit} has Restart={restart} in a drop-in that is read after " + DROP_IN + ", so systemd starts it again and the "
     "cluster counts no failure; systemctl cat {unit}"
@@ -90,6 +98,8 @@ class Answer:
     reason: str = ""
     status: ExecutionStatus = ExecutionStatus.DONE
     is_begun: bool = True
+    remarks: tuple[str, ...] = ()
+    """Of a unit that does not run: settings that are unsuitable for a resource of the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +121,8 @@ class UnitState:
     """The setting by which it is stopped with this daemon; empty: there is none."""
     unit_file: str
     """Whether systemd starts it at boot, as systemd names it (`enabled`, `disabled`, `static`, ...)."""
+    pulled_by: str = ""
+    """Other units with which systemd starts it, with how they say so; empty: none that systemd knows of."""
 
     @property
     def is_at_rest(self) -> bool:
@@ -124,6 +136,11 @@ class UnitState:
         if self.unit_file in ENABLED:
             found.append(
                 f"{self.id} is enabled, so systemd starts it at boot beside the cluster; systemctl disable {self.id}"
+            )
+        elif self.pulled_by:
+            found.append(
+                f"{self.id} is {self.pulled_by}, so systemd starts it with that beside the cluster, at boot too; "
+                "take it out there"
             )
         if self.needs_us:
             found.append(f"{self.id} has {self.needs_us}={OWN_UNIT}, so it stops with the daemon; remove that line")
@@ -192,7 +209,8 @@ class Units:
         left = await self._left_over(state)
         if left:
             return Answer(ExitCode.ERROR, left)
-        return Answer(ExitCode.NOT_RUNNING, UNUSABLE.get(state.load, str(state)).format(unit=state.id))
+        reason = UNUSABLE.get(state.load, str(state)).format(unit=state.id)
+        return Answer(ExitCode.NOT_RUNNING, reason, remarks=state.remarks)
 
     async def start(self, work: Work) -> Answer:
         """Start a unit and wait until it is active."""
@@ -291,13 +309,21 @@ class Units:
         try:
             state = await self._state(unit)
             remarks = state.remarks
-            if state.id.endswith(".service") and str(self._drop_in(state.id)) in state.drop_ins:
-                restart = str(await self._bus.property(unit_path(state.id), SERVICE, "Restart"))
-                if restart != "no":
-                    remarks += (_RESTARTS.format(unit=state.id, restart=restart),)
+            if state.id.endswith(".service"):
+                values = await self._bus.properties(unit_path(state.id), SERVICE)
+                remarks += self._remarks_on_service(state, values)
         except BusError:
             return ()
         return remarks
+
+    def _remarks_on_service(self, state: UnitState, values: Mapping[str, Any]) -> tuple[str, ...]:
+        found = []
+        restart, kill_mode = str(values.get("Restart", "no")), str(values.get("KillMode", ""))
+        if restart != "no" and str(self._drop_in(state.id)) in state.drop_ins:
+            found.append(_RESTARTS.format(unit=state.id, restart=restart))
+        if kill_mode in LEAVES:
+            found.append(_LEAVES.format(unit=state.id, mode=kill_mode))
+        return tuple(found)
 
     async def description(self, unit: str) -> tuple[str, Mapping[str, int | None]]:
         """Return a unit's description, and the timeouts in ms of its start and its stop by its own settings."""
@@ -329,6 +355,7 @@ class Units:
             is_after_us=OWN_UNIT in values.get("After", ()),
             needs_us=next((name for name in NEEDS if OWN_UNIT in values.get(name, ())), ""),
             unit_file=str(values.get("UnitFileState", "")),
+            pulled_by=_pulled_by(values),
         )
 
     async def _settled(self, work: Work) -> UnitState:
@@ -443,6 +470,11 @@ class Units:
                 parts += _how_it_ended(values)
         parts.append(f"journalctl -u {state.id}")
         return "; ".join(parts)
+
+
+def _pulled_by(values: Mapping[str, Any]) -> str:
+    found = {str(unit): word for name, word in PULLS.items() for unit in values.get(name, ())}
+    return " and ".join(f"{word} by {unit}" for unit, word in sorted(found.items()))
 
 
 def _how_it_ended(values: Mapping[str, Any]) -> list[str]:

@@ -126,6 +126,7 @@ class Unit:
             "Result": Variant("s", "exit-code" if self.active == "failed" else "success"),
             "ExecMainStatus": Variant("i", 3 if self.active == "failed" else 0),
             "Restart": Variant("s", "no"),
+            "KillMode": Variant("s", "control-group"),
             "RemainAfterExit": Variant("b", value=False),
             "ControlGroup": Variant("s", ""),
             "TimeoutStartUSec": Variant("t", 90_000_000),

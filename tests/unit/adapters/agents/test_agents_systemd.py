@@ -47,6 +47,7 @@ class Bench:
         self.runtime_units.mkdir()
         self.manager = StandIn(self.bus.address, self.runtime_units)
         self.has_lease = True
+        self.configured = {R1}
         self.lives: list[SystemdAgents] = []
         self.counter = 0
 
@@ -65,6 +66,7 @@ class Bench:
                 self.bus.address, self.runtime_units, (self.directory / "files",), self.directory / "groups"
             ),
             has_lease=lambda: self.has_lease,
+            is_configured=lambda resource: resource in self.configured,
         )
         self.lives.append(agents)
         return agents
@@ -216,6 +218,7 @@ async def test_a_unit_that_is_after_the_daemon_keeps_its_own_order(bench: Bench)
         ({"settings": {"BindsTo": Variant("as", ["a.mount", "haclusterd.service"])}, "after": ["haclusterd.service"]},
          "has BindsTo=haclusterd.service, so it stops with the daemon"),
         ({"after": ["haclusterd.service"]}, "has After=haclusterd.service, so a shutdown stops it first"),
+        ({"properties": {"KillMode": Variant("s", "process")}}, "has KillMode=process, so what its stop leaves"),
         ({"properties": {"Restart": Variant("s", "always")}}, "has Restart=always in a drop-in that is read after 50-"),
     ],
 )  # fmt: skip
@@ -231,6 +234,41 @@ async def test_settings_of_a_running_unit_that_do_not_suit_are_named(bench: Benc
     assert await bench.code("monitor") == 0
     await until(lambda: not bench.agents.waits())
     bench.agents.unwatch(R1)
+    assert bench.agents.waits() == ()
+
+
+PULLED = {"UnitFileState": Variant("s", "static"), "WantedBy": Variant("as", ["shop.service"])}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"UnitFileState": Variant("s", "enabled"), "WantedBy": Variant("as", ["multi-user.target"])},
+         "is enabled, so systemd starts it at boot beside the cluster; systemctl disable web.service"),
+        (PULLED, "is wanted by shop.service, so systemd starts it with that beside the cluster, at boot too; "
+         "take it out there"),
+        ({**PULLED, "BoundBy": Variant("as", ["a.service"])},
+         "is required by a.service and wanted by shop.service, so systemd starts it with that beside the cluster, at "
+         "boot too; take it out there"),
+    ],
+)  # fmt: skip
+async def test_a_unit_that_systemd_starts_by_itself_is_named_where_it_does_not_run(
+    bench: Bench, until, settings: dict[str, Variant], words: str
+) -> None:
+    """It runs there after the next boot of its node, beside the copy on another one, until that node has joined."""
+    unit = bench.manager.add("web.service", settings=settings)
+    assert await bench.code("monitor") == 7
+    await until(bench.agents.waits)
+    assert bench.agents.waits() == (f"web.service {words}",)
+    unit.settings = {"UnitFileState": Variant("s", "static")}
+    await until(lambda: not bench.agents.waits())
+
+
+async def test_a_unit_that_is_no_resource_any_more_is_not_remarked_on(bench: Bench, until) -> None:
+    bench.manager.add("web.service", settings=PULLED)
+    assert await bench.code("monitor") == 7
+    await until(bench.agents.waits)
+    bench.configured.clear()
     assert bench.agents.waits() == ()
 
 
