@@ -5,7 +5,8 @@ so none can exist unrecorded; its whole family is known by a mark in the environ
 record was taken away (an emptied run directory), the service is found by its mark, and recorded again: it must never be
 started beside itself. Stop returns only when none of the family is left. Names and command lines are never searched.
 Any user can begin processes with any mark: the record is the superuser's to read, since the mark in it cannot be
-guessed, and without a record a process counts only with the seal that the daemon has given this agent.
+guessed, and without a record a process counts only with the seal that the daemon has given this agent. A record that
+another user can have written is none: with its words the superuser would end whatever process that user likes.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ POLL_S = 0.01
 LONGEST_POLL_S = 0.1
 LINKS_MAX = 40
 """As many symbolic links as the kernel follows."""
+RECORD_MAX = 4096
+"""Characters of a record that are read."""
 STOP_RESERVE_S = 5.0
 """How much of a stop's timeout is kept for SIGKILL."""
 
@@ -192,9 +195,17 @@ class ServiceAgent(Agent):
         return f"{self.instance}@{self._identity_path}/".replace(" ", "_")
 
     def _read_identity(self) -> Identity | None:
-        """Return what is recorded in this boot. Raises OSError, and ValueError for anything but a record."""
-        with open(self._identity_path, encoding="utf-8") as stream:
-            pid, start_time, mark, boot = stream.read().split()
+        """Return what is recorded in this boot. Raises OSError, and ValueError for anything but a record of this agent.
+
+        Others may put files where it is: only one that they cannot have written, about this instance, is believed.
+        """
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with open(os.open(self._identity_path, flags), encoding="utf-8") as stream:
+            if not _is_ours_alone(os.fstat(stream.fileno())):
+                raise ValueError(f"{self._identity_path} may be anybody's")
+            pid, start_time, mark, boot = stream.read(RECORD_MAX).split()
+        if not mark.startswith(self._mark_start):
+            raise ValueError(f"{self._identity_path} is about another service")
         identity = Identity(int(pid), int(start_time), mark, boot)
         return identity if identity.boot == boot_id() else None
 
@@ -389,6 +400,11 @@ def split_words(name: str, text: str) -> list[str]:
         raise ConfigurationError(f"{name}: {error}") from None
 
 
+
+
+def _is_ours_alone(found: os.stat_result) -> bool:
+    """Tell whether a file is one that only the superuser, or who runs this agent, can have written."""
+    return stat.S_ISREG(found.st_mode) and found.st_uid in (0, os.geteuid()) and not found.st_mode & 0o022
 
 
 def _family(identity: Identity) -> Iterator[int]:

@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from haclusterd.adapters.agents.metadata import read_agent_metadata
-from haclusterd.agents.process_table import list_pids, read_arguments, read_marks, read_stat
+from haclusterd.agents.process_table import boot_id, list_pids, read_arguments, read_marks, read_stat
 from haclusterd.formats.policy.yaml import load_policy
 from haclusterd.model.ids import AgentReference
 from tests.agents.conftest import AGENTS, NODE, AgentUnderTest, give_tools
@@ -359,6 +359,37 @@ def test_a_log_that_root_has_made_for_another_user_is_appended_to(agent: AgentUn
     os.chown(own, NOBODY, NOBODY)
     started_as_nobody(agent, open_place, own / "a.log")
     assert (own / "a.log").read_text() == "yesterday\ngood morning\n"
+
+
+@needs_root
+@agents_with_process
+@pytest.mark.parametrize("how", ["written", "linked", "waiting"])
+def test_a_services_user_has_no_process_of_others_ended(agent: AgentUnderTest, open_place: Path, how: str) -> None:
+    """Where it may write it can put a record of any process, whose session the stop would end with root's rights."""
+    own, pidfile = open_place / "own", open_place / "own" / "service.pid"
+    own.mkdir()
+    os.chown(own, NOBODY, NOBODY)
+    other = subprocess.Popen(["sleep", "1034"], start_new_session=True)
+    try:
+        record = f"{other.pid} {read_stat(other.pid).start_time} web@/run/web.pid/1/2 {boot_id()}\n"
+        if how == "waiting":
+            os.mkfifo(pidfile)
+        else:
+            made = pidfile if how == "written" else open_place / "web.pid"
+            made.write_text(record.replace("web@/run/web.pid", f"{agent.instance}@{pidfile}"))
+        if how == "linked":
+            pidfile.symlink_to(made)
+        os.chown(pidfile, NOBODY, NOBODY, follow_symlinks=False)
+        assert agent.code("monitor", pidfile=str(pidfile)) == NOT_RUNNING
+        assert agent.code("stop", pidfile=str(pidfile)) == OK
+        assert other.poll() is None
+        pidfile.unlink(missing_ok=True)
+        pidfile.write_text(record)
+        assert agent.code("stop", pidfile=str(pidfile)) == OK
+        assert other.poll() is None, "a record of another service"
+    finally:
+        other.kill()
+        other.wait(30)
 
 
 @agents_with_process

@@ -2841,9 +2841,9 @@ AGENTS = (
     ),
     Mutant(
         "Units.monitor",
-        "remarks=state.remarks",
-        "remarks=()",
-        "nobody is told that systemd starts a unit at boot, on each node beside the copy that runs",
+        "Answer(ExitCode.NOT_RUNNING, reason, remarks=state.remarks)",
+        "Answer(ExitCode.NOT_RUNNING, reason)",
+        "that systemd starts a unit at each boot of a node, beside the copy that runs, is not shown",
     ),
     Mutant(
         "fencing:_check_meaning",
@@ -2862,6 +2862,18 @@ AGENTS = (
         "self.marks.items() <= marks.items()",
         "marks.get(ORDER_MARK) == self.key",
         "the end of a process of any user is taken for that of an agent at work, so its service starts twice",
+    ),
+    Mutant(
+        "ServiceAgent._read_identity",
+        "not _is_ours_alone(os.fstat(stream.fileno()))",
+        "False",
+        "a service's user has any process of root ended, with its session, by a file where the service's record is",
+    ),
+    Mutant(
+        "ServiceAgent._read_identity",
+        "not mark.startswith(self._mark_start)",
+        "False",
+        "a record of another service that is linked to where this one's is has that service ended",
     ),
     Mutant(
         "ServiceAgent._record",
