@@ -67,7 +67,7 @@ static: setup
 swarm: setup  ## simulated failures, seed after seed; SECONDS=60 or HOURS=24, SEED=1 ONLY=store,gpu,shapes,databases WITHOUT=rule
 	@$(BIN)/python -m $(if $(filter store,$(ONLY)),tests.simulation.store_swarm,haclusterd.simulator) swarm \
 		--seconds $(or $(SECONDS),60) $(if $(HOURS),--hours $(HOURS)) --seed $(or $(SEED),1) \
-		$(if $(filter gpu shapes,$(ONLY)),--only $(ONLY)) $(if $(WITHOUT),--without $(WITHOUT))
+		$(if $(filter gpu shapes databases,$(ONLY)),--only $(ONLY)) $(if $(WITHOUT),--without $(WITHOUT))
 
 kill-loop: setup  ## real processes killed, stopped and starved, and their clients' records judged; SECONDS=600 NODES=3 SEED=1
 	@$(BIN)/python -m tests.kill_loop --seconds $(or $(SECONDS),600) --nodes $(or $(NODES),3) --seed $(or $(SEED),1) \

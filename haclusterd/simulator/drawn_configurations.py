@@ -30,6 +30,7 @@ TICKET = "rights"
 SECOND_DEVICE = ResourceId("second")
 POLICIES = ("stop", "stop", "stop", "freeze", "ignore", "demote", "fence")
 LONG_TIMEOUT_MS = 60_000
+DATABASE_TIMEOUT_MS = 20_000
 SPANS_MS = ((5, 30), (5, 200), (50, 2_500), (1_000, 30_000))
 """How long starts and promotes take: from what is over at once to what outlives every other timer."""
 ALERTS_SHARE = 0.4
@@ -58,6 +59,29 @@ class Beginning:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A promotable clone whose data remembers that it was a primary's, and whose agents write promotion scores."""
+
+    promote_ms: tuple[int, int]
+    monitor_ms: int
+    """How often the promoted instance is monitored."""
+    scored_after_ms: int
+    """From the beginning of such a monitor to the scores that it writes."""
+    order: tuple[NodeName, ...]
+    """Whose instance is the better one."""
+
+
+def database(chance: random.Random, nodes: Sequence[NodeName]) -> Database:
+    """Draw one; a promote may last until the machine of the former primary is back."""
+    return Database(
+        promote_ms=chance.choice(((5, 200), (500, 2500), (3000, 9000), (3000, 9000))),
+        monitor_ms=chance.choice((1000, 5000, 15_000)),
+        scored_after_ms=chance.choice((5, 100, 700)),
+        order=tuple(chance.sample(nodes, len(nodes))),
+    )
+
+
 def draw(
     chance: random.Random,
     nodes: Sequence[NodeName],
@@ -68,10 +92,11 @@ def draw(
     is_unfencing: bool = False,
     is_notified: bool = False,
     is_reloading: bool = False,
+    database: Database | None = None,
 ) -> Beginning:
     """Draw what a seed begins with; `has_switch`: there is a power switch, so no watchdog is counted on.
 
-    `is_unfencing`, `is_notified`, `is_reloading`: it is so in any case.
+    `is_unfencing`, `is_notified`, `is_reloading`: it is so in any case. `database`: what the promotable clone is.
     """
     edits: list[Edit] = []
     drawn_texts: list[str] = []
@@ -79,8 +104,12 @@ def draw(
         edits += _fencing(chance, nodes, drawn_texts, is_unfencing=is_unfencing)
     slow = chance.random() < 0.35
     timeout_ms = LONG_TIMEOUT_MS if slow else 5000
-    is_notified = chance.random() < 0.5 or is_notified
-    if is_promotable:
+    is_notified = chance.random() < 0.5 or is_notified or database is not None
+    if is_promotable and database is not None:
+        longest_ms = max(timeout_ms, DATABASE_TIMEOUT_MS)
+        edits += configurations.promotable(nodes, timeout_ms=longest_ms, monitor_ms=database.monitor_ms)
+        drawn_texts.append(str(database))
+    elif is_promotable:
         edits += configurations.promotable(nodes, is_notified=is_notified, timeout_ms=timeout_ms)
         drawn_texts.append(f"promotable {'with' if is_notified else 'without'} notify")
     if has_migration:
@@ -95,6 +124,8 @@ def draw(
     edits += _start_delays(chance, drawn_texts, start_timeout_ms=timeout_ms)
     behaviour = _behaviour(chance, slow=slow)
     behaviour = replace(behaviour, reloads=behaviour.reloads or is_reloading)
+    if database is not None:
+        behaviour = replace(behaviour, promote_ms=max(behaviour.promote_ms, database.promote_ms))
     drawn_texts.append(f"starts {behaviour.start_ms}, promotes {behaviour.promote_ms}")
     if behaviour.units:
         drawn_texts.append("units")

@@ -43,6 +43,7 @@ from haclusterd.simulator.faults import shapes as faults_of_shapes
 from haclusterd.simulator.faults import stuck_disks as faults_of_stuck_disks
 from haclusterd.simulator.faults import versions as faults_of_versions
 from haclusterd.simulator.faults.base import PACES_MS, Fault, FaultRun, Kind, draw_plan
+from haclusterd.simulator.faults.databases import DATABASE
 from haclusterd.simulator.forgetting import Forgetting
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.world import MS
@@ -185,10 +186,6 @@ RECOVERIES = (
 )
 OF_DEVICES = ("PublishDevices", "ReleaseDevices", "SteerDevice", "BeginRecovery", "RecordRecovery")
 """Commands that only seeds with devices exercise."""
-DATABASE_PROMOTES_MS = ((5, 200), (50, 1000), (500, 2500))
-"""How long a database's promotes take at least; a start and a promote have 5 s."""
-SCORED_AFTER_MS = (5, 100, 700)
-"""From the beginning of a monitor of the promoted instance to the scores that it writes."""
 SMALL_SNAPSHOT = 30
 """Entries between two snapshots where a node is to be sent one."""
 
@@ -471,6 +468,8 @@ def _begin(cluster: Cluster, seed: int) -> None:
     has_all, dwells_on = mode_of(seed) is Mode.MOMENTS, emphasis(seed)
     has_all = has_all or dwells_on.subject is Subject.SHAPES
     has_migration = has_all or seed % MIGRATION_EVERY == 1 or dwells_on.meets(*faults_of_moments.OF_MIGRATION)
+    drawn_database = drawn_configurations.database(cluster.world.chance("database"), cluster.names)
+    database = drawn_database if has_database(seed) else None
     if is_at_edge:
         edits = configurations.promotable(cluster.names) if is_promotable(seed) else ()
     else:
@@ -481,14 +480,16 @@ def _begin(cluster: Cluster, seed: int) -> None:
             is_promotable=is_promotable(seed),
             has_migration=has_migration,
             is_unfencing=dwells_on.meets(Activity.UNFENCE),
-            is_notified=dwells_on.meets(Activity.NOTIFY) or has_database(seed),
+            is_notified=dwells_on.meets(Activity.NOTIFY),
             is_reloading=dwells_on.meets(Activity.RELOAD),
+            database=database,
         )
         edits = drawn_configurations.asked_for_hosts(cluster.world.chance("host checks"), beginning.edits)
         cluster.agent_script.behaviour = cluster.usual_behaviour = beginning.behaviour
         cluster.world.record(f"begins with: {drawn}; {beginning.text}; {dwells_on}")
-    if has_database(seed):
-        _bring_database(cluster)
+    if database is not None:
+        cluster.truth.databases.keep(DATABASE)
+        cluster.checkers.add(ScoringAgents(cluster, DATABASE, database.order, database.scored_after_ms))
     if mode_of(seed) is Mode.DEVICES:
         longest_start_ms = cluster.usual_behaviour.start_ms[1]
         edits = (*edits, *drawn_configurations.claiming(cluster.world.chance("claims"), longest_start_ms))
@@ -506,17 +507,6 @@ def _begin(cluster: Cluster, seed: int) -> None:
     if is_promotable(seed) and cluster.world.chance("writing").random() < WRITING_SHARE:
         cluster.world.record("agents write attributes while they promote and demote")
         cluster.checkers.add(WritingAgents(cluster))
-
-
-def _bring_database(cluster: Cluster) -> None:
-    """Let the data of the promotable clone remember whose it was, and its agents write the promotion scores."""
-    chance, behaviour = cluster.world.chance("database"), cluster.usual_behaviour
-    order, after_ms = chance.sample(cluster.names, len(cluster.names)), chance.choice(SCORED_AFTER_MS)
-    promote_ms = max(behaviour.promote_ms, chance.choice(DATABASE_PROMOTES_MS))
-    cluster.agent_script.behaviour = cluster.usual_behaviour = replace(behaviour, promote_ms=promote_ms)
-    cluster.truth.databases.keep(faults_of_databases.DATABASE)
-    cluster.checkers.add(ScoringAgents(cluster, faults_of_databases.DATABASE, order, after_ms))
-    cluster.world.record(f"a database: promotes {promote_ms}, scores after {after_ms} ms, first {', '.join(order)}")
 
 
 def _judge_digests(cluster: Cluster) -> None:

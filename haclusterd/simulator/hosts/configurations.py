@@ -160,18 +160,21 @@ def promotion_score(node: str, score: int, resource: str = "pg") -> PutNode:
     return PutNode(NodeEntry(NodeName(node), (AttributeSet(f"nodes-{node}", ((f"master-{resource}", str(score)),)),)))
 
 
-def promotable(nodes: Sequence[str], *, is_notified: bool = True, timeout_ms: int = 5000) -> tuple[Edit, ...]:
+def promotable(
+    nodes: Sequence[str], *, is_notified: bool = True, timeout_ms: int = 5000, monitor_ms: int = 1000
+) -> tuple[Edit, ...]:
     """Return a promotable clone with an address that follows its promoted instance.
 
-    `timeout_ms` is that of its start, stop, promote and demote, and of the address's start.
+    `timeout_ms` is that of its start, stop, promote and demote, and of the address's start; `monitor_ms` the interval
+    at which the promoted instance is monitored.
     """
     operations = (
         *(
             Operation(f"pg-{action}", action, timeout_ms=timeout_ms)
             for action in ("start", "stop", "promote", "demote")
         ),
-        Operation("pg-promoted", "monitor", interval_ms=1000, timeout_ms=5000, role="Promoted"),
-        Operation("pg-unpromoted", "monitor", interval_ms=1100, timeout_ms=5000, role="Unpromoted"),
+        Operation("pg-promoted", "monitor", interval_ms=monitor_ms, timeout_ms=5000, role="Promoted"),
+        Operation("pg-unpromoted", "monitor", interval_ms=monitor_ms + 100, timeout_ms=5000, role="Unpromoted"),
     )
     meta = (AttributeSet("pgs-meta", (("notify", str(is_notified).lower()), ("promotable", "true"))),)
     own = (AttributeSet("pg-meta", (("failure-timeout", "10s"),)),)
