@@ -74,6 +74,18 @@ ACTIVITY = (
         "a former primary that has failed is promoted again, and its successor, which takes writes, is demoted",
     ),
     Mutant(
+        "choose_roles",
+        "is_wanted and instance.id not in replaced and",
+        "is_wanted and",
+        "a former primary is notified that it will be promoted, and starts its data so, before its successor is fenced",
+    ),
+    Mutant(
+        "_may_be_promoted",
+        "(possibly_promoted if node.is_unclean else known_promoted)(node.status, leaf.recorded_as)",
+        "False",
+        "so it is where nobody knows whether the successor on a lost node was promoted",
+    ),
+    Mutant(
         "_has_one_digest",
         "not resource.definition.parameter_sets and not resource.found.is_removed",
         "not resource.definition.parameter_sets",

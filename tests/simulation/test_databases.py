@@ -2,12 +2,15 @@
 
 import pytest
 
+from haclusterd.cib.commands import RequestFence, SetTransientAttribute
 from haclusterd.cib.edits import Edit
+from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName
 from haclusterd.simulator.checks.checker import ViolationError
 from haclusterd.simulator.checks.coverage import ANSWER
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import AgentRun
+from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.hosts.truth import promoted
 from haclusterd.simulator.scenario import Cluster
 from haclusterd.simulator.writing_agents import ScoringAgents
@@ -49,6 +52,27 @@ def test_a_primary_that_is_back_while_its_successor_is_promoted_does_not_take_it
     (successor,) = cluster.truth.active_nodes(PRIMARY)
     assert successor != former
     assert cluster.coverage.counts["activity", "promote"] == 2
+
+
+def test_nor_is_it_promoted_before_its_successor_that_is_lost_is_fenced() -> None:
+    cluster = database()
+    former = cluster.node_of(PRIMARY)
+    successor, third = cluster.others(former)
+    cluster.administer(SetTransientAttribute(third, "standby", "on", "scenario", ""))
+    cluster.until_settled(SETTLED_MS, "two nodes are left")
+    cluster.agent_script.write(PG, "monitor", AgentRun(duration_ms=4500), node=former, times=1)
+    cluster.switch.set(successor, FaultMode.DAWDLES, latency_ms=4000)
+    cluster.power_off(former)
+    cluster.until(lambda: bool(cluster.agents_at_work(former, PG)), SETTLED_MS, "the former primary is probed")
+    assert cluster.node_of(PRIMARY) == successor
+    for action in ("demote", "stop"):
+        cluster.agent_script.write(PG, action, AgentRun(duration_ms=8000), node=successor)
+    status = cluster.cib.status.nodes[successor]
+    cluster.administer(RequestFence(successor, status.incarnation, "scenario", "to see what happens"))
+    cluster.until(lambda: answers(cluster, "probe") == 1, SETTLED_MS, "the former primary says what it is")
+    assert cluster.state(successor) is NodeState.LOST
+    assert cluster.node_of(PRIMARY) == successor
+    cluster.until(lambda: cluster.truth.active_nodes(PRIMARY) == (former,), SETTLED_MS, "it is promoted again")
 
 
 def test_a_primary_that_is_killed_is_recovered_where_it_is() -> None:

@@ -7,9 +7,10 @@ qualify are promoted, `promoted-max` in all and `promoted-node-max` on a node.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cmp_to_key
 
-from haclusterd.model.activity import possibly_promoted
+from haclusterd.model.activity import known_promoted, possibly_promoted
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY, add
@@ -30,14 +31,15 @@ def choose_roles(clone: Resource, placing: Placing, effects: ColocationEffects) 
     clone.assignment.counts = {}
     for instance in clone.children:
         _weigh(clone, instance, placing, effects)
-    _sort(clone, placing)
+    replaced = _replaced(clone, placing)
+    _sort(clone, placing, replaced)
     out_of_hand = _promoted_out_of_hand(clone)
     promoted = len(out_of_hand)
     for instance in clone.children:
         node = instance.place()
         is_counted = node is not None and (instance.id, node.name) in out_of_hand
         is_wanted = is_counted or promoted < clone.definition.promoted_max or not clone.is_managed
-        if is_wanted and _can_be_promoted(clone, instance, placing):
+        if is_wanted and instance.id not in replaced and _can_be_promoted(clone, instance, placing):
             assert node is not None
             name = node.name
             clone.assignment.counts[name] = clone.assignment.counts.get(name, 0) + 1
@@ -108,7 +110,7 @@ def _score_words(score: int | None, node: Node) -> str:
     return f"no {PROMOTION_SCORE}{node.name}" if score is None else f"{PROMOTION_SCORE}{node.name}"
 
 
-def _sort(clone: Resource, placing: Placing) -> None:
+def _sort(clone: Resource, placing: Placing, replaced: Collection[ResourceId]) -> None:
     allowed = clone.assignment.allowed
     for instance in clone.children:
         node = instance.place()
@@ -127,7 +129,6 @@ def _sort(clone: Resource, placing: Placing) -> None:
         if addends is not None and node is not None and assignment.promotion_priority >= 0:
             assignment.promotion_addends += addends.get(node.name, [])
     order = InstanceOrder(placing)
-    replaced = _replaced(clone, placing)
 
     def compare(left: Resource, right: Resource) -> int:
         if (left.id in replaced) is not (right.id in replaced):
@@ -143,14 +144,27 @@ def _replaced(clone: Resource, placing: Placing) -> set[ResourceId]:
     """Return the promoted instances that have failed while as many as may be are promoted and have not.
 
     A primary's machine that comes back when another instance has been promoted still has the score of before. To
-    recover it as promoted would demote the one that takes writes. In Pacemaker (2.1.5 and 3.0.0) the score decides.
-    What is not managed is demoted by nobody, and counts.
+    recover it as promoted would demote the one that takes writes. Nor is it promoted in a plan that fences or demotes
+    that one: an agent that is notified so may start its data as promoted first of all. In Pacemaker (2.1.5 and 3.0.0)
+    the score decides. What is not managed is demoted by nobody, and counts.
     """
     if placing.settings.options.is_pacemaker_compatible:
         return set()
-    promoted = [instance for instance in clone.children if instance.present_role is Role.PROMOTED]
+    promoted = [instance for instance in clone.children if _may_be_promoted(instance)]
     failed = {instance.id for instance in promoted if has_failed(instance) and instance.is_managed}
     return failed if len(promoted) - len(failed) >= clone.definition.promoted_max else set()
+
+
+def _may_be_promoted(instance: Resource) -> bool:
+    """Tell whether an instance is promoted, is being promoted, or may be on a node that is to be fenced.
+
+    On a node that is online a probe says so before long.
+    """
+    return instance.present_role is Role.PROMOTED or any(
+        (possibly_promoted if node.is_unclean else known_promoted)(node.status, leaf.recorded_as)
+        for leaf in instance.leaves()
+        for node in leaf.found.active_nodes
+    )
 
 
 def _final_priority(clone: Resource, instance: Resource) -> int:

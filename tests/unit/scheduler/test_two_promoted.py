@@ -9,15 +9,21 @@ from tests.scheduled_clusters import ScheduledCluster, configured
 ROLES = {ActionName.DEMOTE, ActionName.PROMOTE}
 
 
-def replaced_primary(promoted_max: int = 1) -> ScheduledCluster:
-    """n1, whose promotion score is the highest, was fenced, and another instance is promoted by now; n1 joins."""
-    scores = {"n1": 1001, "n2": 1000, "n3": 990}
+def clustered(promoted_max: int = 1, third: int = 990) -> ScheduledCluster:
+    """n1, whose promotion score is the highest, is promoted."""
+    scores = {"n1": 1001, "n2": 1000, "n3": third}
     cluster = ScheduledCluster.of(scores)
     text = "".join(f"node {node} attributes master-db={score}\n" for node, score in scores.items())
     text += "primitive power stonith:fence_dummy\nprimitive db ocf:heartbeat:Stateful\n"
     text += f"clone dbs db meta promotable=true promoted-max={promoted_max}\n"
     cluster.configure(configured(text))
     cluster.settle()
+    return cluster
+
+
+def replaced_primary(promoted_max: int = 1, third: int = 990) -> ScheduledCluster:
+    """n1 was fenced, and another instance is promoted by now; n1 joins."""
+    cluster = clustered(promoted_max, third)
     cluster.fence("n1")
     cluster.settle()
     cluster.join("n1")
@@ -56,3 +62,32 @@ def test_what_nobody_may_demote_counts_as_promoted() -> None:
     cluster = replaced_primary()
     cluster.do(SetTransientAttribute(NodeName("n1"), "maintenance", "true", "root", ""))
     assert found(cluster, ExitCode.FAILED_PROMOTED) == [("demote", "n2")]
+
+
+def test_it_is_not_promoted_in_the_plan_that_fences_its_successor() -> None:
+    """PAF starts its data as a primary when it is notified of that, before the plan comes to anything else."""
+    cluster = replaced_primary(third=-1)
+    cluster.lose("n2")
+    assert found(cluster, ExitCode.FAILED_PROMOTED) == [("demote", "n1")]
+    assert "promote db on n1" in " ".join(cluster.settle())
+
+
+def test_so_it_is_where_nobody_knows_whether_that_was_promoted() -> None:
+    cluster = clustered(third=-1)
+    cluster.fence("n1")
+    while True:
+        action = next(iter(_orders(cluster)))
+        order = cluster.order(action)
+        if action.name == "promote":
+            break
+        cluster.answer(order, ExitCode.OK)
+    cluster.join("n1")
+    cluster.lose("n2")
+    assert found(cluster, ExitCode.FAILED_PROMOTED) == [("demote", "n1")]
+
+
+def test_it_is_not_promoted_in_the_plan_that_demotes_its_successor() -> None:
+    cluster = replaced_primary(third=-1)
+    cluster.do(SetTransientAttribute(NodeName("n2"), "standby", "on", "root", ""))
+    assert found(cluster, ExitCode.FAILED_PROMOTED) == [("demote", "n1"), ("demote", "n2")]
+    assert "promote db on n1" in " ".join(cluster.settle())
