@@ -7,7 +7,7 @@ under test moves the events and not the plan, and some of them can be left out.
 
 import random
 import traceback
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from enum import Enum
 from functools import partial
 
@@ -39,6 +39,7 @@ from haclusterd.simulator.faults import links as faults_of_links
 from haclusterd.simulator.faults import moments as faults_of_moments
 from haclusterd.simulator.faults import network as faults_of_network
 from haclusterd.simulator.faults import people as faults_of_people
+from haclusterd.simulator.faults import settings as faults_of_settings
 from haclusterd.simulator.faults import shapes as faults_of_shapes
 from haclusterd.simulator.faults import stuck_disks as faults_of_stuck_disks
 from haclusterd.simulator.faults import versions as faults_of_versions
@@ -66,6 +67,9 @@ ROLLED_BACK_EVERY = 4
 """In every so many the configuration is rolled back, with what clients have written in it."""
 ROLLBACKS_MS = (1_000, 20_000)
 """Between two of these."""
+SETTINGS_SHARE = 0.3
+"""Of the seeds, those in which people set what is hardly ever set."""
+SETTINGS_MS = (1_000, 15_000)
 LONG_EVERY = 5
 LONGER = 5
 """Some seeds with a switch take so many times as long."""
@@ -243,6 +247,11 @@ def is_rolled_back(seed: int) -> bool:
     return seed % ROLLED_BACK_EVERY == ROLLED_BACK_EVERY // 2 and mode_of(seed) not in ALONE
 
 
+def has_settings(seed: int) -> bool:
+    """Tell whether people set in a seed what is hardly ever set (`faults.settings`)."""
+    return random.Random(f"settings/{seed}").random() < SETTINGS_SHARE and mode_of(seed) not in ALONE
+
+
 def is_promotable(seed: int) -> bool:
     """Tell whether a seed has a promotable clone."""
     dwells_on = emphasis(seed)
@@ -291,16 +300,15 @@ def plan_of(cluster: Cluster, safety_ms: int) -> tuple[Fault[Cluster], ...]:
     paces_ms = faults_of_disks.PACES_MS if mode in (Mode.DISKS, Mode.COPIES) else PACES_MS
     chance = cluster.world.chance("faults")
     plan = draw_plan(chance, KINDS[mode], cluster.names, safety_ms, always=always, paces_ms=paces_ms)
-    return (*plan, *_rollbacks(cluster, len(plan), safety_ms))
-
-
-def _rollbacks(cluster: Cluster, number: int, safety_ms: int) -> tuple[Fault[Cluster], ...]:
-    """Return when the configuration is rolled back; drawn apart, so that what else a seed draws stays what it is."""
-    if not is_rolled_back(cluster.world.seed):
-        return ()
-    chance, kinds = cluster.world.chance("rollbacks"), faults_of_edits.OF_ROLLBACKS
-    plan = draw_plan(chance, kinds, cluster.names, safety_ms, paces_ms=(ROLLBACKS_MS,))
-    return tuple(replace(fault, number=number + fault.number) for fault in plan)
+    apart: list[tuple[str, Sequence[Kind[Cluster]], tuple[int, int]]] = []
+    if is_rolled_back(cluster.world.seed):
+        apart.append(("rollbacks", faults_of_edits.OF_ROLLBACKS, ROLLBACKS_MS))
+    if has_settings(cluster.world.seed):
+        apart.append(("settings", faults_of_settings.OF_SETTINGS, SETTINGS_MS))
+    for name, kinds, pace_ms in apart:  # drawn apart, so that what else a seed draws stays what it is
+        more = draw_plan(cluster.world.chance(name), kinds, cluster.names, safety_ms, paces_ms=(pace_ms,))
+        plan = (*plan, *(replace(fault, number=len(plan) + fault.number) for fault in more))
+    return plan
 
 
 def _kinds_of(dwells_on: Emphasis, mode: Mode) -> tuple[Kind[Cluster], ...]:
@@ -362,7 +370,7 @@ def sections() -> tuple[coverage.Section, ...]:
     faults = [kind.name for mode in Mode for kind in (*KINDS[mode], *ALWAYS[mode])]
     faults += [kind.name for kind in (*faults_of_people.OF_LONG_SEEDS, *faults_of_edits.OF_ROLLBACKS)]
     faults += [kind.name for kinds in OF_SUBJECTS.values() for kind in kinds]
-    faults += [kind.name for kind in faults_of_databases.OF_DATABASES]
+    faults += [kind.name for kind in (*faults_of_databases.OF_DATABASES, *faults_of_settings.OF_SETTINGS)]
     forgetting = coverage.Section("forgetting", faults_of_disks.OUTCOMES, {})
     copies = coverage.Section("copy", faults_of_copies.OUTCOMES, {})
     versions = coverage.Section("version", faults_of_versions.OUTCOMES, {})
