@@ -75,8 +75,8 @@ ACTIVITY = (
     ),
     Mutant(
         "choose_roles",
-        "is_wanted and instance.id not in replaced and",
-        "is_wanted and",
+        "instance.id not in replaced",
+        "True",
         "a former primary is notified that it will be promoted, and starts its data so, before its successor is fenced",
     ),
     Mutant(
