@@ -14,7 +14,7 @@ from haclusterd.agents import gpu_faults as faults
 from haclusterd.agents.gpu_fault_table import FAILED, LEVELS, OK
 from haclusterd.agents.gpu_kernel_log import Xid, address_of, bus_of
 from haclusterd.agents.gpu_surroundings import Surroundings, has_other_firmware, is_stuck_in_driver, slow_ones
-from haclusterd.agents.gpu_users import name_of, resource_of
+from haclusterd.agents.gpu_users import Ours, name_of
 from haclusterd.agents.process_table import read_stat
 
 TYPE_CHECKING = False  # As typing says it; importing that takes half a megabyte.
@@ -92,8 +92,9 @@ class Device:
 class Inventory:
     """All devices of this machine."""
 
-    def __init__(self, options: faults.Options, settings: dict[str, Any]) -> None:
+    def __init__(self, options: faults.Options, settings: dict[str, Any], ours: Ours) -> None:
         self._options = options
+        self._ours = ours
         self._rules = options.table.rules()
         self._sysfs, self._proc = settings["sysfs"], settings["proc"]
         self._declared: int = settings["declared"]
@@ -289,7 +290,7 @@ class Inventory:
         """Take in who uses a device; return all of them, those of its instances too."""
         for instance in device.seen.get("instances") or ():
             pids = [*pids, *instance.get("processes", ())]
-        users = [(name_of(pid), resource_of(pid)) for pid in sorted(set(pids))]
+        users = [(name_of(pid), self._ours.resource_of(pid)) for pid in sorted(set(pids))]
         device.users = {user: device.users.get(user, 0) + 1 for user in users}
         return pids
 

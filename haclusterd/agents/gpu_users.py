@@ -10,12 +10,10 @@ from __future__ import annotations
 import os
 import re
 
-from haclusterd.agents.process_table import INSTANCE_MARK, list_pids, read_marks, read_stat
+from haclusterd.agents.process_table import INSTANCE_MARK, is_genuine, list_pids, read_marks, read_stat, seal_of
 
 _DEVICE = re.compile(r"/dev/nvidia(\d+|-uvm)\b")
 _MAPPED = re.compile(rb"/dev/nvidia(\d+|-uvm)\b")
-_GROUP = re.compile(r"/haclusterd\.[^/\n]+/resource\.([^/\n]+)")
-"""As adapters/agents/service_groups.py names them."""
 COMPUTES = "-uvm"
 ANCESTORS_MAX = 64
 
@@ -72,23 +70,43 @@ def name_of(pid: int) -> str:
     return f"{pid} {command or '?'}{state}"
 
 
-def resource_of(pid: int) -> str:
-    """Return the resource of this cluster to which a process belongs; empty: nothing says that it does.
+class Ours:
+    """What shows that a process is of a resource of this node: the daemon's seals, and the control groups it has made.
 
-    By the mark in its environment or in that of one that began it, else by the control group that the daemon has made.
+    Any user can begin a process with any mark, and make a control group of any name where systemd lets it make some.
     """
-    at = pid
-    for _ in range(ANCESTORS_MAX):
-        marked = read_marks(at).get(INSTANCE_MARK, "")
-        if marked:
-            return marked
-        found = read_stat(at)
-        if found is None or found.parent <= 1:
-            break
-        at = found.parent
+
+    def __init__(self) -> None:
+        self._key, self._since = b"", 0
+        own = next((line[3:] for line in _groups_of("self") if line.startswith("0::/")), "/")
+        self._group = re.compile(rf"0::{re.escape(own.rstrip('/'))}/haclusterd\.[^/]+/resource\.([^/]+)(?:/|\Z)")
+        """As adapters/agents/service_groups.py names them, below the daemon's own, which is that of its children."""
+
+    def know(self, key: str, since: int) -> None:
+        """Believe from now on what has a seal of this key (hexadecimal), and what began before `since` (ticks)."""
+        self._key, self._since = bytes.fromhex(key), since
+
+    def resource_of(self, pid: int) -> str:
+        """Return the resource of this cluster to which a process belongs; empty: nothing shows that it does.
+
+        By the mark in its environment or in that of one that began it, else by the control group.
+        """
+        at = pid
+        for _ in range(ANCESTORS_MAX):
+            marks, found = read_marks(at), read_stat(at)
+            instance = marks.get(INSTANCE_MARK, "")
+            seal = seal_of(instance, self._key, self._since) if self._key else ""
+            if instance and found is not None and is_genuine(marks, found.start_time, seal):
+                return instance
+            if found is None or found.parent <= 1:
+                break
+            at = found.parent
+        return next((match[1] for line in _groups_of(str(pid)) if (match := self._group.match(line))), "")
+
+
+def _groups_of(pid: str) -> list[str]:
     try:
         with open(f"/proc/{pid}/cgroup", encoding="utf-8", errors="replace") as stream:
-            match = _GROUP.search(stream.read(4096))
+            return stream.read(4096).splitlines()
     except OSError:
-        return ""
-    return match[1] if match is not None else ""
+        return []

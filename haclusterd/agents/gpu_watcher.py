@@ -10,7 +10,8 @@ something; it ends when its standard input does. Where that is a socket, it writ
          {"answer": N, "is_done", "has_begun", "text"}                          what came of what was to be done
          {"problem": TEXT}                                                      what keeps it from watching
          {}                                                                     it lives
-    in:  {"look": N, "devices": [ID, ...]}
+    in:  {"seals": KEY, "since": TICKS}                                         by what services are known, first
+         {"look": N, "devices": [ID, ...]}
          {"do": N, "what": "reset"|"reload"|"test", "device": ID, "program": PATH, "timeout_s": S}
 
 It asks the driver through a child of its own (gpu_worker.py; what acts on devices is gpu_recovery.py), because a call
@@ -113,7 +114,8 @@ class Watcher:
         self.pretended: tuple[float, int] = (0.0, 0)
         """When the file of pretended states was looked at, and its time of change."""
         self.options = faults.Options(self._table(), hold_s=self.settings["xid_hold_s"])
-        self.devices = inventory.Inventory(self.options, self.settings)
+        self.ours = users.Ours()
+        self.devices = inventory.Inventory(self.options, self.settings, self.ours)
         self.devices.recovered(recovery.recovered(self.settings["recovered"]))
         self.poller: Child | None = None
         self.events_due = NEVER
@@ -435,7 +437,7 @@ class Watcher:
         unknown = self._unknown([device for device in look.devices if device not in answered])
         for device, answer in answered.items():
             pids = set(answer["processes"]) | opened.get(answer.get("minor", -1), set())
-            names = [[users.name_of(pid), users.resource_of(pid)] for pid in sorted(pids - own)]
+            names = [[users.name_of(pid), self.ours.resource_of(pid)] for pid in sorted(pids - own)]
             unnamed_mib = _unnamed_mib(answer)
             if unnamed_mib > (UNNAMED_MIB if names else inventory.HELD_MIB):
                 names.append([f"{unnamed_mib} MiB in use and no process", ""])
@@ -517,7 +519,9 @@ class Watcher:
         now = time.monotonic()
         for line in lines:
             item = json.loads(line)
-            if "look" in item:
+            if "seals" in item:
+                self.ours.know(item["seals"], item["since"])
+            elif "look" in item:
                 deadline = now + self.settings["look_timeout_s"]
                 self.looks.append(Look(item["look"], list(item["devices"]), deadline))
             elif "do" in item and self.task is not None:

@@ -288,7 +288,7 @@ class Daemon:
             crashes=CrashFile(installation.runtime_directory / "crashes.json"),
             loop_stalls=self._loops,
             load=KernelLoad(),
-            devices=self._device_watch(clock),
+            devices=self._device_watch(clock, seals),
             background=self._background,
             secrets=self._secret_keeper(),
         )
@@ -300,7 +300,7 @@ class Daemon:
             self._log.write("secrets.no-key", priority=Priority.ERROR, problem=keeper.problem)
         return keeper
 
-    def _device_watch(self, clock: BoottimeClock) -> DeviceWatch:
+    def _device_watch(self, clock: BoottimeClock, seals: Seals) -> DeviceWatch:
         """Return who watches devices: nobody where neither the PCI bus nor this node's settings name a GPU."""
         installation = self._installation
         if not installation.gpus and not on_bus():
@@ -318,7 +318,7 @@ class Daemon:
         }
         if installation.is_development:
             settings.update(json.loads(os.environ.get(WATCH_VARIABLE, "{}")))
-        self._gpus = GpuWatch(clock, self._loop, settings, say=say)
+        self._gpus = GpuWatch(clock, self._loop, settings, say=say, seals=(seals.key, seals.since))
         return self._gpus
 
     def _agents_by_class(

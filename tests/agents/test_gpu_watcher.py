@@ -5,13 +5,17 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from haclusterd.agents.process_table import INSTANCE_MARK, list_pids, read_marks
+from haclusterd.agents.gpu_users import Ours
+from haclusterd.agents.process_table import INSTANCE_MARK, SEAL_MARK, list_pids, read_marks, seal_of
+from tests.control_groups import delegated, living_in
 from tests.gpu_hardware import Watcher, pretend
 
 QUICK = {"sweep_s": 0.05, "driver_timeout_s": 20.0, "device_timeout_s": 20.0, "look_timeout_s": 20.0}
@@ -349,6 +353,47 @@ def test_what_takes_minutes_to_be_believed(machine: Machine, tmp_path: Path) -> 
         stuck.communicate()
     machine.let(*at_work)
     until(one, {0: "ok", 1: "ok", 2: "degraded", 3: "ok", 4: "ok"})
+
+
+def test_a_process_that_says_to_be_of_a_resource_and_has_no_seal_is_a_stranger(machine: Machine) -> None:
+    """Any user can say so: a start would find the device free, or the end of its holder would never be proven."""
+    key = b"k" * 32
+    seal = seal_of("llm", key, 0)
+    marks = ({INSTANCE_MARK: "llm"}, {INSTANCE_MARK: "llm", SEAL_MARK: seal}, {INSTANCE_MARK: "rag", SEAL_MARK: seal})
+    processes = [
+        subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env={**os.environ, **each})
+        for each in marks
+    ]
+    try:
+        machine.let("gpus=1", f"g0.processes={','.join(str(each.pid) for each in processes)}")
+        one = machine.watch()
+        one.ask(seals=key.hex(), since=0)
+        found = {text.split()[0]: resource for text, resource in one.look(gpu(0))["users"][gpu(0)]}
+        assert [found[str(each.pid)] for each in processes] == ["", "llm", ""]
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+
+def test_a_control_group_is_the_daemons_only_below_its_own() -> None:
+    """Every user to whom systemd delegates groups can make one of any name in the place that is theirs."""
+    with ExitStack() as stack:
+        try:
+            daemons, users = (stack.enter_context(delegated(f"test-{uuid.uuid4().hex[:8]}")) for _ in "ab")
+            groups = [each / "haclusterd.n1.0123" / "resource.llm" for each in (daemons, users)]
+            for each in groups:
+                each.mkdir(parents=True)
+            with living_in(daemons):
+                ours = Ours()
+        except OSError as error:
+            pytest.skip(f"no control group can be made: {error}")
+        for group, resource in zip(groups, ("llm", ""), strict=True):
+            with living_in(group):
+                process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+            assert ours.resource_of(process.pid) == resource
+            process.kill()
+            process.communicate()
 
 
 def test_two_devices_with_one_name_are_neither(machine: Machine) -> None:

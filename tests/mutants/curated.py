@@ -2864,6 +2864,12 @@ AGENTS = (
         "a question for a node's status is accepted as what fences it: it counts as dead, and runs on",
     ),
     Mutant(
+        "Ours.resource_of",
+        "instance and found is not None and is_genuine(marks, found.start_time, seal)",
+        "instance",
+        "a process of any user counts as the holder of a device: the next one starts beside it, or none ever does",
+    ),
+    Mutant(
         "Seals.kept_in",
         "known is None or known.start != earlier_start",
         "known is None",

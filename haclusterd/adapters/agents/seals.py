@@ -10,7 +10,6 @@ and so is all that was begun before the newest start of a daemon that gave no se
 node went back: which daemon began last, the copies of the agents tell (`copies.last_start`).
 """
 
-import hashlib
 import json
 import os
 import secrets
@@ -19,12 +18,11 @@ from pathlib import Path
 from typing import Final, Self
 
 from haclusterd.adapters.machine.files_directory import FilesDirectory
-from haclusterd.agents.process_table import boot_id
+from haclusterd.agents.process_table import boot_id, seal_of
 from haclusterd.model.records import dataclass
 
 SEAL_FILE: Final = "seal.json"
 _KEY_BYTES: Final = 32
-_SEAL_BYTES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +35,7 @@ class Seals:
 
     def of(self, instance: str) -> str:
         """Return the seal of an instance (OCF_RESOURCE_INSTANCE), as `process_table.is_genuine` reads it."""
-        digest = hashlib.blake2b(instance.encode(), key=self.key, digest_size=_SEAL_BYTES)
-        return f"{digest.hexdigest()}@{self.since}"
+        return seal_of(instance, self.key, self.since)
 
     @classmethod
     def kept_in(cls, directory: Path, earlier_start: int = 0, own_start: int = 0) -> Self:

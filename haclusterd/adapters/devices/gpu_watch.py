@@ -54,11 +54,15 @@ class GpuWatch:
         *,
         say: Callable[[str, str], None],
         command: tuple[str, ...] = (sys.executable, "-S", "-E", str(WATCHER)),
+        seals: tuple[bytes, int] | None = None,
     ) -> None:
-        """`settings` are the watcher's own; `say` gets a kind (`problem`, `xid`) and a text, for the log."""
+        """`seals`: key and beginning of this node's (adapters/agents/seals.py); None: services are known by marks.
+
+        `settings` are the watcher's own; `say` gets a kind (`problem`, `xid`) and a text, for the log."""
         self._clock = clock
         self._loop = loop
         self._command = (*command, json.dumps({"python": sys.executable, **settings}))
+        self._seals = seals
         self._say = say
         self._changed: Callable[[DevicesReport], None] = _nobody
         self._worker: WorkerProcess | None = None
@@ -141,6 +145,9 @@ class GpuWatch:
         self._again = None
         self._rest = b""
         self._worker = WorkerProcess(self._loop, self._command, self._heard, self._lost)
+        if self._seals is not None:  # Every user can read a command line, and nobody this.
+            key, since = self._seals
+            self._worker.send(iter((json.dumps({"seals": key.hex(), "since": since}).encode() + b"\n",)))
         self._expect_a_line()
 
     def _expect_a_line(self) -> None:
