@@ -96,7 +96,7 @@ def _is_of_file(tool: str, words: "Sequence[str]") -> bool:
 def _by_crm(tool: str, words: "Sequence[str]") -> int:
     """Have `crm` of the same installation answer: it reads files without a daemon."""
     above = __file__.rpartition("/haclusterd/agents/")[0]
-    for program in (f"{above}/../../../bin/crm", f"{above}/.venv/bin/crm"):
+    for program in (f"{above}/.venv/bin/crm", f"{above}/../../../bin/crm"):
         try:
             posix.execv(program, [program, AS_TOOL, tool, *words])  # It does not return.
         except OSError:

@@ -132,6 +132,13 @@ crm_mon -1 --exclude=all
 crm_mon -1 --exclude=dc
 crm_mon -1 --exclude=counts,times
 crm_mon -1 --include=none,stack
+crm_mon -1 -s
+crm_mon -s --output-as=html
+crm_mon -s --output-as=xml
+cibadmin -Q -o resources -e
+cibadmin -Q -A //primitive -n -e
+cibadmin -Q -A "//nvpair[@name='cpu']|//operations" -n -e
+cibadmin -Q -t 5 -s -l
 crm_mon -1 --include=none,options
 crm_mon -1 --include=none,maint-mode
 crm_mon -1 --include=none,fencing
@@ -510,6 +517,12 @@ location l8 a rule $id=mixed 1: date lt 2040-01-01 and #uname eq n1
 location l9 a rule $id=years 1: date spec years=2020-2060
 location l10 a rule $id=may 1: date spec years=2020 months=5
 """
+WHOLE = (
+    '<cib validate-with="pacemaker-3.9" epoch="1" num_updates="0" admin_epoch="0"><configuration><crm_config/><nodes/>'
+    '<resources/><constraints><rsc_location id="l" rsc="a"><rule id="x" score="1">'
+    '<date_expression id="e" operation="gt" start="2020-01-01"/></rule></rsc_location>'
+    '</constraints></configuration><status/></cib>'
+)
 DATES = ("2019-05-05", "2020-01-01", "2020-03-01", "2020-05-01T12:00:00Z", "2020-08-01", "2041-01-01", "nonsense")
 DATED_CALLS = [
     *(f"crm_rule -c -r {name}{more}"
@@ -518,6 +531,7 @@ DATED_CALLS = [
     *(f"crm_rule {words}" for words in (
         "", "-c", "-r past", "-c --output-as=xml", "-c -r past -r range", "-c -r range -r past --output-as=xml",
         "-c -r range -r nothing", "-c -r nothing -r range")),
+    *(f"crm_rule -c -r {name} -X '{WHOLE}'{more}" for name in ("x", "range") for more in ("", " -d 2019-05-05")),
 ]  # fmt: skip
 
 

@@ -92,6 +92,8 @@ class _Target:
         if unknown is not None:
             problem = f"there is no section {unknown}: {', '.join(filter(None, known))}"
             raise ToolUsageError(f"Error performing operation: No message of desired type ({problem})", NO_SECTION)
+        if "block" in given and not self.section and self.type != "tickets":
+            raise ToolUsageError("--set-name: the attributes of a node are in one set here: leave it out")
         self.until = _LIFETIMES.get(self.lifetime or self.type, FOREVER)
         self.scope = self.section or ("status" if self.until == REBOOT else "nodes")
         self.node = "" if self.section else node_of(context, call, given)
@@ -410,6 +412,8 @@ def failcount(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOut
     node_name = node_of(context, call, given)
     if is_unknown_node(context, node_name):
         return not_found(call, f"Could not map name={node_name} to a UUID")
+    if action == "delete" and given.any_of("operation", "interval"):
+        raise ToolUsageError("-n, -I: all failures of a resource are forgotten at once: leave them out with -D")
     if action == "delete":
         forgotten: dict[str, Json] = {"resource": base_of(ResourceId(name)), "node": node_name}
         return carry_out(context, _VERBS["resource.cleanup"], forgotten)
@@ -429,19 +433,21 @@ _SHARED = {
     "query": "G query get-value", "set": "v: update: attr-value:", "delete": "D delete", "quiet": "q Q quiet",
     "node": "N: U: node: uname:", "lifetime": "l: lifetime:", "id": "i: id:", **OUTPUT,
 }  # fmt: skip
+_BY_NAME = {"id": "what it is about is known by its name: leave it out"}
 TOOLS = {
     "crm_attribute": Tool(attribute, {
         **_SHARED, "name": "n: name: attr-name:", "type": "t: type:", "block": "s: set-name:", "default": "d: default:",
         "promotion": "p? promotion?", "utilization": "z utilization", "pattern": "P: pattern:",
-    }, _CHANGES, ),
-    "crm_master": Tool(attribute, {**_SHARED, "resource": "r: resource:", "default": "d: default:"}, _CHANGES),
+    }, _CHANGES, refused=_BY_NAME),
+    "crm_master": Tool(attribute, {**_SHARED, "resource": "r: resource:", "default": "d: default:"}, _CHANGES,
+                       refused=_BY_NAME),
     "attrd_updater": Tool(update, {
         "query": "Q query", "name": "n: name:", "set": "v: U: update:", "both": "B: update-both:", "delete": "D delete",
         "delay": "d: delay:", "node": "N: node:", "private": "p private", "lifetime": "l: lifetime:", "all": "A all",
         "refresh": "R refresh", "delay_only": "Y update-delay", "quiet": "q quiet", "block": "S: s: set:",
         "wait": "wait:", **OUTPUT,
     }, _CHANGES),
-    "crm_standby": Tool(standby, _SHARED, _CHANGES),
+    "crm_standby": Tool(standby, _SHARED, _CHANGES, refused=_BY_NAME),
     "crm_failcount": Tool(failcount, {
         "query": "G query", "delete": "D delete", "resource": "r: resource: resource-id:", "node": "N: U: node: uname:",
         "operation": "n: operation:", "interval": "I: interval:", "quiet": "q Q quiet",

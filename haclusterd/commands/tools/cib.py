@@ -49,7 +49,7 @@ _SECTIONS = {
     "op_defaults": "configuration/op_defaults", "fencing-topology": "configuration/fencing-topology",
     "tags": "configuration/tags", "alerts": "configuration/alerts", "acls": "configuration/acls", "status": "status",
 }  # fmt: skip
-_CHANGES = frozenset({"create", "modify", "replace", "delete", "delete_all", "patch"})
+_CHANGES = frozenset({"create", "modify", "replace", "delete", "delete_all", "patch", "bump"})
 _WRITTEN_BY = ("cib-last-written", "update-origin", "update-client", "update-user")
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _WHOLE_PATH = re.compile(r"/cib(/@[\w-]+)?$|//cib$|/?self::|/\*?$|//(\*|node_state)")
@@ -70,7 +70,7 @@ _DANGEROUS = (
 
 def administer(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """cibadmin: query the CIB or a part of it, or change the configuration."""
-    action = given.any_of("query", "md5", "md5_versioned", *sorted(_CHANGES), "upgrade", "bump", "erase", "empty")
+    action = given.any_of("query", "md5", "md5_versioned", *sorted(_CHANGES), "upgrade", "erase", "empty")
     action = "delete" if action == "delete_all" else action
     if "access" in given and "user" not in given:
         raise ToolUsageError("The supplied command requires -U user specified.")
@@ -80,17 +80,17 @@ def administer(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOu
         return printed(err=_DANGEROUS, status=UNSAFE)
     if action in ("md5", "md5_versioned"):
         return _digest(given.text("text") or call.text, is_versioned=action == "md5_versioned")
-    if action in ("", "erase"):
+    if action == "erase":
+        raise ToolUsageError("--erase: not done here: crm configure erase")
+    if not action:
         actions = "--query, --create, --modify, --replace, --delete, --patch or --empty"
         raise ToolUsageError(f"say what to do: {actions}; others are not done here")
-    if action == "bump":
-        raise ToolUsageError("--bump: not done here: the version is counted up by each change, and by nothing else")
-    if action == "upgrade":
-        return printed()
-    if action == "empty":
-        return printed(written(parsed(_EMPTY)))
+    if action in ("upgrade", "empty"):
+        return printed(written(parsed(_EMPTY)) if action == "empty" else "")
     if action == "query":
         return _queried(context, given)
+    if action == "bump":  # What is replaced by itself is a version of its own.
+        return _loaded(context, call, given, _configured(context))
     return _changed(context, call, given, action)
 
 
@@ -108,6 +108,10 @@ def _queried(context: Context, given: Given) -> Outcome[ToolOutput]:
     found = list(_found(root, given))
     if not found:
         return printed(err="Call cib_query failed (-6): No such device or address\n", status=NO_SUCH_OBJECT)
+    if "node_path" in given and "xpath" not in given:
+        return printed()
+    if "node_path" in given and "shallow" in given:
+        return printed("".join(f"{each.get('id')}\n" for each in found if "id" in each.attrib))
     if "node_path" in given:
         return printed("".join(f"{path_of(root, each)}\n" for each in found))
     if "shallow" in given:
@@ -172,7 +176,7 @@ def _digest(text: str, *, is_versioned: bool) -> Outcome[ToolOutput]:
 
 
 def _changed(context: Context, call: ToolCall, given: Given, action: str) -> Outcome[ToolOutput]:
-    root = parsed(write_configuration(masked(context.cib.configuration, context.agents)))
+    root = _configured(context)
     given_text = given.text("text") or call.text
     wanted = parsed(given_text) if given_text.strip() else None
     if action == "patch":
@@ -199,6 +203,14 @@ def _changed(context: Context, call: ToolCall, given: Given, action: str) -> Out
             status = _put(root, place, wanted, action, is_new_allowed="create_too" in given)
             if status:
                 return printed(_failed(wanted) if status == EXISTS else "", _FAILED[status], status)
+    return _loaded(context, call, given, root)
+
+
+def _configured(context: Context) -> _Element:
+    return parsed(write_configuration(masked(context.cib.configuration, context.agents)))
+
+
+def _loaded(context: Context, call: ToolCall, given: Given, root: _Element) -> Outcome[ToolOutput]:
     text = ET.tostring(root, encoding="unicode")
     arguments: dict[str, Json] = {"mode": "replace", "text": text, "format": "xml", "source": call.tool}
     forced = replace(context, is_forced="force" in given or context.is_forced)

@@ -221,6 +221,6 @@ def _found(root: _Element, path: str) -> tuple[_Element, _Element | None]:
 TOOLS = {
     "crm_diff": Tool(compare, {
         "old": "o: original:", "old_text": "O: original-string:", "new": "n: new:", "new_text": "N: new-string:",
-        "patch": "p: patch:", "cib": "c cib", "plain": "u no-version",
-    }, cost=Cost.LONG),
+        "patch": "p: patch:", "cib": "c cib", "plain": "u no-version", "stdin": "s stdin",
+    }, cost=Cost.LONG, refused={"stdin": "both documents are files or texts: -o FILE -n FILE"}),
 }  # fmt: skip

@@ -22,7 +22,7 @@ from haclusterd.verbs.verb import Cost
 
 ABOUT = "Written for the tools of haclusterd"
 NO_HOST, NO_DC, TIMED_OUT = 68, 113, 124
-_ASKED = ("name", "id", "list", "partition", "quorum", "name_of", "remove")
+_ASKED = ("name", "id", "list", "partition", "quorum", "name_of")
 _NODE_TYPES = ("all", "cluster")
 """What `crmadmin --nodes=TYPE` may ask for and finds here; there are no guest and no remote nodes."""
 
@@ -35,8 +35,6 @@ def members(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutpu
     asked = given.any_of(*_ASKED)
     if not asked:
         raise ToolUsageError("nothing is asked: -n, -i, -l, -p, -q or -N ID")
-    if asked == "remove":
-        raise ToolUsageError("not done here: crm cluster remove")
     numbers = node_numbers(context.cib)
     own = node_of(context, call, Given(()))
     if asked == "name":
@@ -141,7 +139,7 @@ TOOLS = {
     "crm_node": Tool(members, {
         "name": "n name", "id": "i cluster-id", "list": "l list", "partition": "p partition", "quorum": "q quorum",
         "name_of": "N: name-for-id:", "remove": "R: remove:", "force": "f force", "quiet": "Q quiet",
-    }),
+    }, refused={"remove": "crm cluster remove NODE"}),
     "crmadmin": Tool(administer, {
         "dc": "D dc_lookup", "nodes": "N? nodes?", "status": "S: status:", "pacemakerd": "P pacemakerd",
         "health": "H health", "quiet": "q quiet", "bash_export": "B bash-export", "timeout": "t: timeout:",
@@ -150,5 +148,5 @@ TOOLS = {
     "pacemakerd": Tool(daemon, {
         "features": "F features", "shutdown": "S shutdown", "standby": "s standby", "pid": "p: pid-file:",
         "foreground": "f foreground", **OUTPUT,
-    }),
+    }, refused={"shutdown": "systemctl stop haclusterd", "standby": "crm node standby NODE"}),
 }  # fmt: skip

@@ -9,6 +9,7 @@ from haclusterd.commands.tools.monitor_html import TITLE, HtmlView, page
 from haclusterd.commands.tools.monitor_text import TextView
 from haclusterd.commands.tools.monitor_view import FENCING, SECTIONS, SUMMARY
 from haclusterd.commands.tools.monitor_xml import XmlView
+from haclusterd.commands.tools.result import document
 from haclusterd.commands.tools.rows import Rows
 from haclusterd.formats.cib_xml.elements import quoted
 from haclusterd.reports.rendering import counted
@@ -34,8 +35,6 @@ _OF_LEVELS = {
 
 def monitor(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """crm_mon: print the state once; a call that would watch for ever prints it once, too."""
-    if given.any_of("daemonize", "external_agent"):
-        raise ToolUsageError("it prints once here; what happens is watched with: crm history events, crm monitor")
     asked = given.any_of("output", *_FORMS)
     form = _FORMS.get(asked) or given.text("output", "text")
     if form not in ("xml", "html", "text", "console", "none"):
@@ -43,10 +42,10 @@ def monitor(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutpu
     _check_interval(given)
     if form == "none":
         return printed()
+    if "simple" in given:
+        return _simple_as(context, call, given, form)
     if form == "html":
         return _page(context, given, _sections(given, form))
-    if "simple" in given:
-        return _simple(Rows(context))
     sections = _sections(given, form)
     if form == "xml":
         lines = list(XmlView(context, sections, given).lines())
@@ -56,6 +55,17 @@ def monitor(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutpu
         head = f'<pacemaker-result api-version="2.25" request={request}>'
         return printed("\n".join([head, *lines, '  <status code="0" message="OK"/>', "</pacemaker-result>", ""]))
     return printed("".join(f"{line}\n" for line in TextView(context, sections, given).lines()))
+
+
+def _simple_as(context: Context, call: ToolCall, given: Given, form: str) -> Outcome[ToolOutput]:
+    """Answer whether the cluster is well, by the exit status; only as text in words, too, as Pacemaker's tool."""
+    found = _simple(Rows(context))
+    status = found.exit_status or 0
+    if form == "xml":
+        return printed(document(call, (), status), status=status)
+    if form == "html":
+        return printed(page("", given.text("title", TITLE), given.text("style_sheet")), status=status)
+    return found
 
 
 def _page(context: Context, given: Given, sections: frozenset[str]) -> Outcome[ToolOutput]:
@@ -101,8 +111,9 @@ def _choose(chosen: set[str], word: str, every: Mapping[str, frozenset[str]], *,
     name = "bans" if is_in and word.startswith("bans:") else word
     parts = _SEVERAL.get(name, frozenset({name}))
     if not parts <= set(SECTIONS):
-        known = (*_SEVERAL, *SECTIONS, "bans:PREFIX")
-        raise ToolUsageError(f"there is no section {word}: all, none, default, {', '.join(known)}")
+        option, own = ("include", ("bans[:PREFIX]", "default")) if is_in else ("exclude", ("bans",))
+        known = sorted({*_SEVERAL, *SECTIONS, "all", "none"} - {"bans"} | set(own))
+        raise ToolUsageError(f"--{option} options: {', '.join(known)}")
     (chosen.update if is_in else chosen.difference_update)(parts)
 
 
@@ -136,5 +147,8 @@ TOOLS = {
         "destination": "output-to:", "node": "node:", "resource": "resource:",
         "external_agent": "E: external-agent:", "external_recipient": "e: external-recipient:",
         "watch_fencing": "W watch-fencing",
-    }, cost=Cost.WHOLE),
+    }, cost=Cost.WHOLE, refused={
+        "daemonize": "it prints once; call it from a timer, or watch: crm monitor",
+        "external_agent": "an alert calls a program for what happens: crm configure alert NAME PROGRAM",
+    }),
 }  # fmt: skip

@@ -59,11 +59,14 @@ _VERBS = {each.name: each for each in (*resource.VERBS, *resource_settings.VERBS
 _SECTIONS = {"meta": "meta", "params": "parameters", "utilization": "utilization"}
 _BLOCKS = {"meta": "meta_attributes", "params": "instance_attributes", "utilization": "utilization"}
 _CHANGES = frozenset({"put", "take", "ban", "clear", "move", "cleanup", "refresh", "restart", "delete"})
-_ACTIONS = ("list", "list_raw", "locate", "query", "raw", "get", "operations", "why", "constraints", "stack", "cts",
+_ACTIONS = ("list", "list_raw", "locate", "query", "raw", "get", "operations", "why", "constraints", "stack",
             "digests", *sorted(_CHANGES))  # fmt: skip
-_OTHER_COMMANDS = {
+_FORCED = "an agent is called beside the cluster by: crm agent run AGENT ACTION NAME=VALUE"
+_REFUSED = {
     "fail": "a failure is not made up here; crm resource restart, or crm node fence",
-    "validate": "crm ra validate",
+    "cts": "what is configured is shown by: crm configure show",
+    **dict.fromkeys(("validate", "class", "provider", "agent", "option"), "crm ra validate AGENT NAME=VALUE"),
+    **dict.fromkeys(("force_start", "force_stop", "force_promote", "force_demote", "force_check"), _FORCED),
 }  # fmt: skip
 
 EXISTS, UNIMPLEMENTED = 108, 3
@@ -91,10 +94,10 @@ def manage(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput
 
 def _managed(context: Context, call: ToolCall, given: Given, *, is_xml: bool) -> Outcome[ToolOutput]:
     action = given.any_of(*_ACTIONS) or "list"
-    refused = [instead for name, instead in _OTHER_COMMANDS.items() if name in given]
-    refused += [instead for name, instead in _NOT_DONE.items() if name in given and action in _CHANGES]
+    refused = [f"--{name}: not done here: {instead}" for name, instead in _NOT_DONE.items()
+               if name in given and action in _CHANGES]  # fmt: skip
     if refused:
-        raise ToolUsageError(f"not done here: {refused[0]}")
+        raise ToolUsageError(refused[0])
     if "expired" in given and "clear" not in given:
         raise ToolUsageError("--expired requires --clear or -U")
     if "wait" in given:
@@ -104,7 +107,7 @@ def _managed(context: Context, call: ToolCall, given: Given, *, is_xml: bool) ->
         return installed_agents.answer(context, call, given, asked, is_xml=is_xml)
     if given.text("node") and is_unknown_node(context, node_of(context, call, given)):
         return not_found(call, f"Node '{given.text('node')}' not found\nError performing operation: No such object")
-    if action in ("list", "list_raw", "operations", "cts"):
+    if action in ("list", "list_raw", "operations"):
         return _listed(context, call, given, action, is_xml=is_xml)
     name = ResourceId(given.text("resource"))
     if not name and action not in ("why", "cleanup", "refresh") and not (action == "clear" and "expired" in given):
@@ -144,8 +147,6 @@ def _listed(context: Context, call: ToolCall, given: Given, action: str, *, is_x
         return _lines(line.removeprefix("  ") for line in sections_as_xml(context, "resources"))
     if action == "list":
         return _lines(["Full List of Resources:", *resource_lines(context)])
-    if action == "cts":
-        raise ToolUsageError("not done here: crm configure show")
     node = node_of(context, call, given) if given.text("node") else ""
     lines = operation_xml if is_xml else operation_lines
     return _lines(lines(context, node, given.text("resource")))
@@ -459,9 +460,11 @@ TOOLS = {
         "restart": "restart", "operations": "O o list-all-operations list-operations", "why": "Y why",
         "cts": "c list-cts", "expired": "e expired", "digests": "digests",
         "fail": "F fail", "delete": "D delete", "lifetime": "u: lifetime:", "promoted": "promoted master",
-        "wait": "wait", "validate": "validate force-check force-start force-stop",
+        "wait": "wait", "validate": "validate?", "force_check": "force-check?", "force_start": "force-start",
+        "force_stop": "force-stop", "force_promote": "force-promote", "force_demote": "force-demote",
+        "class": "class:", "provider": "provider:", "agent": "agent:", "option": "option:",
         "resource_type": "t: resource-type:", "timeout": "T: timeout:", "set": "s: set-name:", "id": "i: nvpair:",
         "recursive": "recursive", "operation": "n: operation:", "interval": "I: interval:",
         "constraints": "a constraints", "stack": "A stack", **OUTPUT, **installed_agents.OPTIONS,
-    }, _CHANGES, Cost.WHOLE),
+    }, _CHANGES, Cost.WHOLE, _REFUSED),
 }  # fmt: skip

@@ -21,6 +21,7 @@ from haclusterd.commands.tools.call import (
     output,
     printed,
 )
+from haclusterd.commands.tools.documents import parsed
 from haclusterd.commands.tools.result import OUTPUT, document, wants_xml
 from haclusterd.formats.cib_xml.elements import element
 from haclusterd.formats.cib_xml.writer import write_configuration
@@ -58,7 +59,9 @@ def rules(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]
     moment = parse_date(given.text("date")) if "date" in given else context.now // 1000
     if moment is None:
         return printed(err=f"{call.tool}: Invalid date specified: '{given.text('date')}'\n", status=BAD_DATA)
-    root = ET.fromstring(write_configuration(context.cib.configuration))
+    if given.text("text") == "-":
+        raise ToolUsageError("--xml-text=-: give the text itself: --xml-text=\"$(cat)\"")
+    root = parsed(given.text("text") or write_configuration(context.cib.configuration))
     found: dict[str, list[DateExpression]] = {}
     for rule in root.iter("rule"):
         found.setdefault(rule.get("id", ""), list(_dates(rule)))
@@ -132,5 +135,7 @@ def _is_to_come(date: DateExpression, moment: int) -> bool:
 
 
 TOOLS = {
-    "crm_rule": Tool(rules, {"check": "c check", "date": "d: date:", "rule": "r: rule:", **OUTPUT}),
+    "crm_rule": Tool(rules, {
+        "check": "c check", "date": "d: date:", "rule": "r: rule:", "text": "X: xml-text:", **OUTPUT,
+    }),
 }

@@ -55,6 +55,7 @@ _REFUSED = {
     "device": "devices of a level are configured: crm configure fencing_topology",
     "index": "levels are configured: crm configure fencing_topology",
     "as_node_id": "a node is called by its name",
+    **dict.fromkeys(("cgi", "style_sheet", "title"), "a web page with the fencings: crm_mon --output-as=html -m3"),
 }
 """What Pacemaker's tool does and this does not, and what is done instead."""
 
@@ -62,9 +63,6 @@ _REFUSED = {
 def stonith(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """stonith_admin: one question, or one change."""
     is_xml = wants_xml(given)
-    refused = given.any_of(*_REFUSED)
-    if refused:
-        raise ToolUsageError(f"not done here: {_REFUSED[refused]}")
     action = given.any_of(*_ACTIONS)
     if not action:
         raise ToolUsageError(
@@ -233,5 +231,6 @@ TOOLS = {
         "register_level": "r: register-level:", "deregister_level": "d: deregister-level:", "validate": "K validate",
         "env_option": "e: env-option:", "option": "o: option:", "device": "v: device:", "index": "i: index:",
         "as_node_id": "n as-node-id", "delay": "y: delay:",
-    }, frozenset({"reboot", "fence", "confirm", "cleanup"}), Cost.WHOLE),
+        "cgi": "html-cgi", "style_sheet": "html-stylesheet:", "title": "html-title:",
+    }, frozenset({"reboot", "fence", "confirm", "cleanup"}), Cost.WHOLE, _REFUSED),
 }  # fmt: skip

@@ -39,12 +39,10 @@ _TIMES = ("last-granted", "expires")
 
 def tickets(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """crm_ticket: list, grant, revoke, put in standby, activate."""
-    action = given.any_of(*_QUESTIONS, *_CHANGES, "set", "delete")
+    action = given.any_of(*_QUESTIONS, *_CHANGES)
     name = given.text("ticket")
     if not action:
         raise ToolUsageError("Must supply a command")
-    if action in ("set", "delete"):
-        raise ToolUsageError("attributes of tickets are not written here")
     if not name and action in _CHANGES:
         raise ToolUsageError("Must supply ticket ID with -t")
     state = context.cib.status.tickets.get(name)
@@ -142,6 +140,8 @@ TOOLS = {
         "ticket": "t: ticket:", "grant": "g grant", "revoke": "r revoke", "standby": "s standby",
         "activate": "a activate", "get": "G: get-attr:", "set": "S: set-attr:", "delete": "D: delete-attr:",
         "cleanup": "C cleanup", "value": "v: attr-value:", "default": "d: default:", "force": "f force",
-        "quiet": "Q quiet",
-    }, frozenset(_CHANGES)),
+        "quiet": "Q quiet", "block": "n: set-name:", "pair": "i: nvpair:",
+    }, frozenset(_CHANGES), refused=dict.fromkeys(
+        ("set", "delete", "block", "pair"), "a ticket's attributes are what is granted, and when: crm ticket"
+    )),
 }  # fmt: skip

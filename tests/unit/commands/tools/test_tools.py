@@ -612,6 +612,33 @@ def test_what_it_costs_follows_from_the_call() -> None:
     assert {line: RUN.cost_of(arguments(line)) for line in expected} == expected
 
 
+def test_a_bump_makes_a_version_of_what_is_configured() -> None:
+    cluster = running()
+    before = cluster.cib
+    assert run(cluster, "cibadmin --bump") == (0, "", "")
+    assert cluster.cib.configuration == before.configuration
+    assert cluster.cib.version.epoch == before.version.epoch + 1
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("cibadmin -E --force", "crm configure erase"), ("crm_failcount -r web -N n1 -D -n monitor", "leave them out"),
+        ("crm_attribute -N n1 -n a -v 1 -i x", "leave it out"), ("crm_attribute -N n1 -n a -v 1 -s x", "leave it out"),
+        ("crm_resource -r web --force-start", "crm agent run"), ("crm_resource --validate -r web", "crm ra validate"),
+        ("crm_resource -r web -C -n monitor", "leave out -n"), ("crm_ticket -t gold -S a -v 1", "crm ticket"),
+        ("crm_mon -d --output-to=x", "crm monitor"), ("crm_mon -1 -E /bin/true", "crm configure alert"),
+        ("pacemakerd -S", "systemctl stop"), ("crm_rule -c -r x -X -", "give the text itself"),
+        ("crm_diff -s -o x", "-o FILE -n FILE"), ("stonith_admin -U n1", "joins"),
+    ],
+)  # fmt: skip
+def test_what_is_not_done_is_refused_by_name_with_what_to_do(line: str, said: str) -> None:
+    cluster = running()
+    before = cluster.cib
+    code, out, err = run(cluster, line)
+    assert (code, out, said in err, cluster.cib) == (64, "", True, before), err
+
+
 def test_a_plan_is_shown() -> None:
     cluster = running()
     cluster.configure("primitive extra ocf:haclusterd:dummy")
