@@ -7,6 +7,7 @@ must never kill, and it imports nothing but `os`, so that agents which use it st
 from __future__ import annotations
 
 import os
+from _collections_abc import Iterator, Mapping  # Loaded with `os`; `collections.abc` would load more.
 
 ORDER_MARK = "HACLUSTERD_ORDER"
 """In the environment of an agent: the key of the action that it runs. Services must not carry it."""
@@ -72,26 +73,47 @@ def is_running(pid: int, start_time: int) -> bool:
     return stat is not None and stat.start_time == start_time and not stat.is_dead
 
 
-def read_marks(pid: int) -> dict[str, str]:
+class Marks(Mapping[str, str]):
+    """An environment, in which only what is asked for is looked up.
+
+    Any user may begin thousands of processes with a hundred thousand variables each. To read all of them would take an
+    agent longer than its stop may take.
+    """
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: bytes) -> None:
+        """`data`: NAME=VALUE, each ended by a zero byte; of two with one name the first counts."""
+        self._data = b"\0" + data
+
+    def __getitem__(self, name: str) -> str:
+        start = f"\0{name}=".encode()
+        at = self._data.find(start)
+        if at < 0:
+            raise KeyError(name)
+        at += len(start)
+        end = self._data.find(b"\0", at)
+        return self._data[at : end if end >= 0 else None].decode("utf-8", "replace")
+
+    def __iter__(self) -> Iterator[str]:
+        names = (item.partition(b"=") for item in self._data.split(b"\0"))
+        return iter(dict.fromkeys(name.decode("utf-8", "replace") for name, equals, _ in names if equals))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def read_marks(pid: int) -> Marks:
     """Return the environment a process was given; empty for one that is gone, a zombie, or not ours to read."""
-    return _marks_in(read_environment(pid))
+    return Marks(read_environment(pid))
 
 
-def look_at_marks(pid: int) -> dict[str, str]:
+def look_at_marks(pid: int) -> Marks:
     """Return the same; raise OSError when it cannot be found out, for want of descriptors or memory."""
-    return _marks_in(_read_ours(f"/proc/{pid}/environ"))
+    return Marks(_read_ours(f"/proc/{pid}/environ"))
 
 
-def _marks_in(environment: bytes) -> dict[str, str]:
-    marks: dict[str, str] = {}
-    for item in environment.split(b"\0"):
-        name, equals, value = item.partition(b"=")
-        if equals:
-            marks.setdefault(name.decode("utf-8", "replace"), value.decode("utf-8", "replace"))
-    return marks
-
-
-def is_genuine(marks: dict[str, str], start_time: int, seal: str) -> bool:
+def is_genuine(marks: Mapping[str, str], start_time: int, seal: str) -> bool:
     """Tell whether the daemon of this node has given a process its marks, and not some user of this machine.
 
     `seal` is that of the instance: a word, `@`, and since when (in ticks since boot) all that is begun has it. What
@@ -160,12 +182,12 @@ def read_certainly(path: str) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, ProcessLookupError):
         return b""
-    data = b""
+    parts = []
     try:
         while part := os.read(descriptor, PART_BYTES):
-            data += part
+            parts.append(part)
     except ProcessLookupError:
         return b""
     finally:
         os.close(descriptor)
-    return data
+    return b"".join(parts)

@@ -25,6 +25,7 @@ from haclusterd.agents.process_table import (
     ORDER_MARK,
     ORDER_SEAL_MARK,
     SEAL_MARK,
+    Marks,
     boot_id,
     is_genuine,
     list_pids,
@@ -186,7 +187,7 @@ class ServiceAgent(Agent):
             self._record(pid, start_time, mark)
         return Identity(pid, start_time, mark, boot_id())
 
-    def _is_own(self, marks: dict[str, str]) -> bool:
+    def _is_own(self, marks: Marks) -> bool:
         """Tell whether marks are those of a start of this instance, which was recorded at the same place."""
         return marks.get(SERVICE_MARK, "").startswith(self._mark_start)
 

@@ -2877,7 +2877,7 @@ AGENTS = (
     ),
     Mutant(
         "ActionRecord.is_borne_by",
-        "self.marks.items() <= marks.items()",
+        "all(marks.get(name) == value for name, value in self.marks.items())",
         "marks.get(ORDER_MARK) == self.key",
         "the end of a process of any user is taken for that of an agent at work, so its service starts twice",
     ),

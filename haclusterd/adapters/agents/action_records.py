@@ -60,7 +60,7 @@ class ActionRecord:
 
     def is_borne_by(self, marks: Mapping[str, str]) -> bool:
         """Return whether a process with these marks is its program, or was begun by that."""
-        return self.marks.items() <= marks.items()
+        return all(marks.get(name) == value for name, value in self.marks.items())
 
 
 HEAD_BYTES = 64
