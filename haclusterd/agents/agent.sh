@@ -17,7 +17,7 @@
 
 HA_OK=0 HA_ERROR=1 HA_UNIMPLEMENTED=3 HA_NOT_INSTALLED=5 HA_NOT_CONFIGURED=6 HA_NOT_RUNNING=7
 HA_PROMOTED=8 HA_FAILED_PROMOTED=9 HA_DEGRADED=190 HA_DEGRADED_PROMOTED=191
-_ha_parameters='' _ha_required='' _ha_typed='' _ha_reloadable=''
+_ha_parameters='' _ha_required='' _ha_typed='' _ha_reloadable='' _ha_service=''
 _ha_start=60s _ha_stop=60s _ha_monitor=20s _ha_promote=60s _ha_demote=60s _ha_notify=60s _ha_interval=10
 _ha_migrate_to=120s _ha_migrate_from=120s
 _ha_begun=$(date +%s) _ha_asked=${1:-}
@@ -64,7 +64,7 @@ ha_timeouts() {
 
 # Print the reason of a failure where the cluster looks for it.
 ha_reason() {
-    echo "${OCF_EXIT_REASON_PREFIX:-ocf-exit-reason:}$*" | tr '\n' ' ' >&2
+    printf '%s' "${OCF_EXIT_REASON_PREFIX:-ocf-exit-reason:}$*" | tr '\n' ' ' >&2
     echo >&2
 }
 
@@ -107,12 +107,29 @@ ha_remaining() {
     echo $((${OCF_RESKEY_CRM_meta_timeout:-60000} / 1000 - $(date +%s) + _ha_begun))
 }
 
-# Run a command again and again until it succeeds; fail when the action's time is nearly over.
+# Run a command again and again until it succeeds; fail when the action's time is nearly over. The action fails at once
+# when the process that it has started ends: what answers then is another's.
 ha_wait() {
     until "$@"; do
+        _ha_still_runs
         [ "$(ha_remaining)" -gt 1 ] || return 1
         sleep 0.1
     done
+    _ha_still_runs
+}
+
+_ha_still_runs() {
+    [ -z "$_ha_service" ] || ha_process_runs "$_ha_service" ||
+        ha_fail soft "the service ended while starting$(_ha_last_words)"
+}
+
+# Print what a service that ended has written last.
+_ha_last_words() {
+    if [ -z "${HA_LOG:-}" ]; then
+        echo '; what it printed is lost: set HA_LOG in the agent'
+    elif [ -s "$HA_LOG" ]; then
+        echo "; its log ends with: $(tail -n 1 "$HA_LOG" | cut -c 1-300)"
+    fi
 }
 
 # Print when a process began, in ticks since boot: with it a process id means one process only.
@@ -124,32 +141,44 @@ _ha_began() {
 }
 
 # Start a command in the background, in a session of its own, and record it in a file. Its output is dropped unless
-# HA_LOG names a file. What it starts belongs to its session, by which ha_stop_process finds it.
+# HA_LOG names a file. What it starts belongs to its session, by which ha_stop_process finds it. If this action is
+# killed meanwhile, either the process is recorded by then, or it never becomes the service: a stop that comes next must
+# not find nothing, and the service begin after it. So the process records itself first, and asks then whether the
+# action still lives; and it replaces no record, which would be that of a later start.
 ha_start_process() {
     _ha_file=$1
     shift
-    ha_process_runs "$_ha_file" && return 0
+    ha_process_runs "$_ha_file" && _ha_service=$_ha_file && return 0
     ha_need "$1"
     mkdir -p "$(dirname "$_ha_file")" || ha_fail soft "cannot write $_ha_file"
+    rm -f "$_ha_file"
     # shellcheck disable=SC2016 # The inner shell expands it: it becomes the service, after it has recorded itself.
     setsid sh -c '
-        IFS= read -r stat <"/proc/$$/stat"
-        file=$1
-        shift
-        set -- "$file" "${stat##*) }" "$@"
-        words=$2
-        began=$(set -f; set -- $words; echo "${20}")
-        echo "$$ $began $(cat /proc/sys/kernel/random/boot_id)" >"$file.new" && mv "$file.new" "$file" || exit 1
-        shift 2
+        began() {
+            IFS= read -r stat <"/proc/$1/stat" || return 1
+            set -f
+            set -- ${stat##*) }
+            set +f
+            [ "$1" != Z ] && [ "$1" != X ] && echo "${20}"
+        }
+        file=$1 action=$2 when=$3
+        shift 3
+        [ "$(began "$action")" = "$when" ] || exit 1
+        echo "$$ $(began $$) $(cat /proc/sys/kernel/random/boot_id)" >"$file.$$" && ln "$file.$$" "$file"
+        [ $? = 0 ] && [ "$(began "$action")" = "$when" ]
+        may_begin=$?
+        rm -f "$file.$$"
+        [ "$may_begin" = 0 ] || exit 1
         unset HACLUSTERD_ORDER HACLUSTERD_ORDER_SEAL HACLUSTERD_SOCKET HACLUSTERD_PYTHON HACLUSTERD_AGENT_LIBRARY
-        exec "$@"' sh "$_ha_file" "$@" </dev/null >>"${HA_LOG:-/dev/null}" 2>&1 &
+        exec "$@"' sh "$_ha_file" "$$" "$(_ha_began "$$")" "$@" </dev/null >>"${HA_LOG:-/dev/null}" 2>&1 &
     _ha_child=$!
-    # The process records itself, after which it is known; one that ends before has failed.
-    while ! ha_process_runs "$_ha_file"; do
-        kill -0 "$_ha_child" 2>/dev/null || ha_fail soft "$1 ended at once"
+    # The process records itself, and has asked for the action once its own file is gone; one that ends before has failed.
+    while ! ha_process_runs "$_ha_file" || [ -e "$_ha_file.$_ha_pid" ]; do
+        kill -0 "$_ha_child" 2>/dev/null || ha_fail soft "$1 ended at once$(_ha_last_words)"
         [ "$(ha_remaining)" -gt 1 ] || ha_fail soft "$1 did not start in time"
         sleep 0.02
     done
+    _ha_service=$_ha_file
 }
 
 # Tell whether the recorded process runs.
@@ -173,7 +202,7 @@ _ha_signal() {
 
 # End the recorded process and its session: a signal (TERM), after some seconds (20) KILL. Returns when none is left.
 ha_stop_process() {
-    _ha_file=$1 _ha_first=${2:-TERM} _ha_patience=${3:-20}
+    _ha_file=$1 _ha_first=${2:-TERM} _ha_patience=${3:-20} _ha_service=''
     { read -r _ha_leader _ha_when _ha_boot <"$_ha_file"; } 2>/dev/null || return 0
     _ha_now=$(_ha_began "$_ha_leader")
     # A session's number is given to no new process while anybody is in it; one with another leader is not ours.
@@ -260,9 +289,16 @@ _ha_check() {
         case ${_ha_word#*=} in
         integer) case ${_ha_value#-} in '' | *[!0-9]*) ha_fail config "$_ha_p: not an integer: '$_ha_value'" ;; esac ;;
         boolean)
-            case $_ha_value in
+            case $(printf %s "$_ha_value" | tr '[:upper:]' '[:lower:]') in
             1 | true | yes | on | 0 | false | no | off) : ;;
             *) ha_fail config "$_ha_p: not a boolean: '$_ha_value'" ;;
+            esac
+            ;;
+        time)
+            _ha_number=${_ha_value%%[!0-9]*}
+            case $_ha_number/$(printf %s "${_ha_value#"$_ha_number"}" | tr '[:upper:]' '[:lower:]') in
+            [0-9]*/ | [0-9]*/s | [0-9]*/sec | [0-9]*/ms | [0-9]*/m | [0-9]*/min | [0-9]*/h) : ;;
+            *) ha_fail config "$_ha_p: not a duration: '$_ha_value'" ;;
             esac
             ;;
         esac
@@ -287,7 +323,11 @@ ha_main() {
     esac
     _ha_function=$(printf %s "$_ha_action" | tr - _)
     if [ -z "$_ha_action" ] || ! _ha_has "$_ha_function"; then
-        echo "usage: $_ha_name start|stop|monitor|validate-all|meta-data" >&2
+        _ha_words=''
+        for _ha_a in start stop monitor promote demote notify migrate_to migrate_from; do
+            ! _ha_has "$_ha_a" || _ha_words="$_ha_words$_ha_a|"
+        done
+        echo "usage: $_ha_name $_ha_words${_ha_reloadable:+reload-agent|}validate-all|meta-data" >&2
         exit "$HA_UNIMPLEMENTED"
     fi
     [ "$_ha_action" = stop ] || _ha_check || exit $?

@@ -202,7 +202,10 @@ class Agent:
         """Take note of what happens to this clone's instances; see `notification`."""
 
     def validate(self) -> None:
-        """Raise when the parameters cannot work; called before start, monitor and validate-all, not before stop."""
+        """Raise when the parameters cannot work; called before every action but stop.
+
+        That required ones are there, and that each is of its `content` (integer, boolean, time), is checked before.
+        """
 
     # What it may ask
 
@@ -312,7 +315,7 @@ class Agent:
             return UNIMPLEMENTED
         try:
             if action != "stop":
-                self._check_required()
+                self._check_parameters()
                 self.validate()
             methods[action]()
         except ActionError as failure:
@@ -337,10 +340,24 @@ class Agent:
     def _can_reload(self) -> bool:
         return any(parameter.is_reloadable for parameter in self.parameters)
 
-    def _check_required(self) -> None:
+    def _check_parameters(self) -> None:
+        """Refuse what the declarations rule out: a required one that is missing, all values of another type."""
         for parameter in self.parameters:
             if parameter.is_required and not self.text(parameter.name):
                 raise ConfigurationError(f"required parameter {parameter.name!r} is missing")
+        readers: dict[str, Callable[[str], object]] = {
+            "integer": self.integer, "boolean": self.boolean, "time": self.seconds
+        }
+        problems = []
+        for parameter in self.parameters:
+            if parameter.content not in readers or not self.text(parameter.name):
+                continue
+            try:
+                readers[parameter.content](parameter.name)
+            except ConfigurationError as problem:
+                problems.append(str(problem))
+        if problems:
+            raise ConfigurationError("; ".join(problems))
 
     def _declared(self, name: str) -> Parameter:
         return next(parameter for parameter in self.parameters if parameter.name == name)

@@ -210,12 +210,21 @@ class ServiceAgent(Agent):
         identity = Identity(int(pid), int(start_time), mark, boot)
         return identity if identity.boot == boot_id() else None
 
-    def _write_identity(self, mark: str) -> None:
+    def _write_identity(self, mark: str, action: int) -> None:
+        """Record the process that is to become the service, unless the action that started it was killed meanwhile.
+
+        Asked before and after: either the stop that comes next finds the record, or there will be no service. So a log
+        on a disk that hangs, and answers later, starts nothing behind the cluster's back.
+        """
         stat = read_stat(os.getpid())
         assert stat is not None
-        self._record(stat.pid, stat.start_time, mark)
+        if os.getppid() == action:
+            self._record(stat.pid, stat.start_time, mark, does_replace=False)
+        if os.getppid() != action:
+            os._exit(127)
 
-    def _record(self, pid: int, start_time: int, mark: str) -> None:
+    def _record(self, pid: int, start_time: int, mark: str, *, does_replace: bool = True) -> None:
+        """Write who the service is. What a later start has recorded is not replaced by an earlier one."""
         os.makedirs(os.path.dirname(self._identity_path), mode=0o755, exist_ok=True)
         temporary = f"{self._identity_path}.{os.getpid()}"
         with suppress(FileNotFoundError):
@@ -223,7 +232,13 @@ class ServiceAgent(Agent):
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(descriptor, "w", encoding="utf-8") as stream:
             stream.write(f"{pid} {start_time} {mark} {boot_id()}\n")
-        os.replace(temporary, self._identity_path)
+        if does_replace:
+            os.replace(temporary, self._identity_path)
+            return
+        try:
+            os.link(temporary, self._identity_path)
+        finally:
+            os.unlink(temporary)
 
     # Start
 
@@ -235,6 +250,7 @@ class ServiceAgent(Agent):
         account = self._account(environment)
         os.makedirs(os.path.dirname(self._identity_path), mode=0o755, exist_ok=True)
         read_end, write_end = os.pipe()
+        action = os.getpid()
         pid = os.fork()
         if pid == 0:
             problem = "unknown"
@@ -244,12 +260,12 @@ class ServiceAgent(Agent):
                     if signal.getsignal(number) is signal.SIG_IGN:  # Also what a shell has ignored: `nohup`, `&`.
                         signal.signal(number, signal.SIG_DFL)
                 self._redirect(account)
-                self._write_identity(mark)
+                self._write_identity(mark, action)
                 _become(account)
                 os.chdir(self.text("cwd"))
                 os.execvpe(arguments[0], arguments, environment)
             except OSError as error:
-                problem = f"{error.filename or arguments[0]}: {error.strerror}"
+                problem = f"{os.fsdecode(error.filename or arguments[0])}: {error.strerror}"
             finally:
                 os.write(write_end, problem.encode())
                 os._exit(127)

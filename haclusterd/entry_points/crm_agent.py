@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 from haclusterd.adapters.agent_checks.one_action import Program, perform
 from haclusterd.adapters.agents.metadata import MetadataError, read_agent_metadata, read_description
 from haclusterd.adapters.agents.surroundings import AGENT_STATE, OWN_PROVIDER, Surroundings
-from haclusterd.adapters.agents.survey import metadata_text
+from haclusterd.adapters.agents.survey import metadata_text, why_not_executed
 from haclusterd.adapters.agents.tools import named_tools
 from haclusterd.adapters.machine.installation import agent_library, share_directory
 from haclusterd.cli.replacing import write_new_file
@@ -26,10 +26,12 @@ from haclusterd.model.json_value import Json
 from haclusterd.model.ocf import DEFAULT_TIMEOUT_MS
 from haclusterd.model.records import replace
 from haclusterd.model.requests import Response
-from haclusterd.protocol.control import DEFAULT_SOCKET
-from haclusterd.reports.codes import Code
+from haclusterd.ports.agents import AgentMetadata
+from haclusterd.protocol.control import DEFAULT_SOCKET, shown_report
+from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.reports.suggestions import did_you_mean
 from haclusterd.verbs.answers.agents import (
     AgentDescription,
     AgentEnvironment,
@@ -86,6 +88,7 @@ def new(arguments: Mapping[str, Json]) -> Response:
         f"crm agent lint {shown}",
         f"install -m 755 {shown} /usr/lib/ocf/resource.d/PROVIDER/{given.name}   # on every node",
         f"crm configure primitive NAME ocf:PROVIDER:{given.name}",
+        *(("crm configure ms NAME-clone NAME   # without it nothing is promoted",) if is_promotable else ()),
     )
     return answer([], as_json(NewAgent(str(given), language, next_steps)))
 
@@ -101,28 +104,33 @@ def environment(arguments: Mapping[str, Json]) -> Response:
     """Answer the environment of an action (schema `haclusterd.agent_environment/1`)."""
     program = _program(arguments)
     action = read_text(arguments, "action")
-    found = program.environment(action, _timeout_ms(arguments, program, action), _level(arguments), _meta(arguments))
+    metadata = _metadata(arguments, program, action)
+    timeout_ms = _timeout_ms(arguments, metadata, action)
+    found = program.environment(action, timeout_ms, _level(arguments), _meta(arguments))
     command = (str(program.path), action)
-    return answer([], as_json(AgentEnvironment(str(program.agent), action, command, dict(sorted(found.items())))))
+    data = AgentEnvironment(str(program.agent), action, command, dict(sorted(found.items())))
+    return answer(_undeclared(program, metadata), as_json(data))
 
 
 def run(arguments: Mapping[str, Json]) -> Response:
     """Run one action as the daemon would (schema `haclusterd.agent_run/1`); the exit status is the agent's."""
     program = _program(arguments)
     action = read_text(arguments, "action")
-    timeout_ms = _timeout_ms(arguments, program, action)
+    metadata = _metadata(arguments, program, action)
+    timeout_ms = _timeout_ms(arguments, metadata, action)
     try:
         program.surroundings.state_directory.mkdir(mode=0o755, parents=True, exist_ok=True)
         with _answered(program, is_promotable=_may_promote(program.path)) as (whole, _):
             done = perform(whole, action, timeout_ms, _level(arguments), _meta(arguments))
     except OSError as error:
-        return answer([report(Code.NO_INPUT, file=program.path, problem=error.strerror or str(error), remedy="")])
+        problem = why_not_executed(program.path, error)
+        return answer([report(Code.NO_INPUT, file=program.path, problem=problem, remedy="")])
     status = int(ExitStatus.TIMEOUT) if done.is_timeout else 1 if done.code is None else done.code
     ran = AgentRun(
         agent=str(program.agent), action=done.action, code=done.code, name=done.name,
         reason=done.reason if done.code else "", stdout=done.stdout, stderr=done.stderr, wall_ms=done.wall_ms,
     )  # fmt: skip
-    return Response("", status, (), as_json(ran))
+    return Response("", status, tuple(map(shown_report, _undeclared(program, metadata))), as_json(ran))
 
 
 def lint(arguments: Mapping[str, Json]) -> Response:
@@ -195,7 +203,7 @@ def test(arguments: Mapping[str, Json]) -> Response:
         problem_item = _write_junit(Path(read_text(arguments, "junit")), str(program.agent), rows)
         if problem_item is not None:
             return answer([problem_item], data)
-    return Response("", int(failed > 0), (), data)
+    return Response("", int(failed > 0), tuple(map(shown_report, _undeclared(program, metadata))), data)
 
 
 def _write_junit(path: Path, agent: str, rows: "Sequence[Row]") -> ReportItem | None:
@@ -320,24 +328,46 @@ def _duration(arguments: Mapping[str, Json], name: str) -> int | None:
         raise RefusedError(report(Code.BAD_ARGUMENT, name=f"--{name}", problem=problem)) from None
 
 
-def _timeout_ms(arguments: Mapping[str, Json], program: Program, action: str) -> int:
-    """Return the timeout that was given, else the one that the agent advises."""
-    given = _duration(arguments, "timeout")
-    if given is not None or action in ACTIONS_OF_NO_PARAMETERS:
-        return given or DEFAULT_TIMEOUT_MS
+def _metadata(arguments: Mapping[str, Json], program: Program, action: str) -> AgentMetadata | None:
+    """Return what the agent says of itself; None where that cannot be read, or an action needs nothing of it."""
+    if action in ACTIONS_OF_NO_PARAMETERS or (read_text(arguments, "timeout") and not program.parameters):
+        return None
     try:
         text = metadata_text(program.agent, program.path, program.surroundings.directories)
-        advised = read_agent_metadata(text, program.agent).actions.get(action)
+        return read_agent_metadata(text, program.agent)
     except (OSError, MetadataError):
-        return DEFAULT_TIMEOUT_MS
+        return None
+
+
+def _timeout_ms(arguments: Mapping[str, Json], metadata: AgentMetadata | None, action: str) -> int:
+    """Return the timeout that was given, else the one that the agent advises."""
+    given = _duration(arguments, "timeout")
+    if given is not None:
+        return given or DEFAULT_TIMEOUT_MS
+    advised = None if metadata is None else metadata.actions.get(action)
     return (advised.timeout_ms if advised else None) or DEFAULT_TIMEOUT_MS
+
+
+def _undeclared(program: Program, metadata: AgentMetadata | None) -> list[ReportItem]:
+    """Warn of given parameters that the meta-data lacks: most are misspelled, and the cluster would refuse them."""
+    if metadata is None:
+        return []
+    return [
+        report(
+            Code.UNKNOWN_PARAMETER, where="PARAMETERS", agent=program.agent, name=name, severity=Severity.WARNING,
+            remedy=did_you_mean(name, metadata.parameters, f"see: crm agent info {program.path}"),
+        )
+        for name in program.parameters
+        if name not in metadata.parameters
+    ]
 
 
 def _described(agent: AgentReference, path: Path, machine: Machine) -> AgentDescription:
     try:
         return read_description(metadata_text(agent, path, machine.directories), str(agent), str(path))
     except (OSError, MetadataError) as error:
-        raise RefusedError(report(Code.NO_INPUT, file=f"{path} meta-data", problem=str(error), remedy="")) from None
+        problem = why_not_executed(path, error) if isinstance(error, OSError) else str(error)
+        raise RefusedError(report(Code.NO_INPUT, file=f"{path} meta-data", problem=problem, remedy="")) from None
 
 
 def _levels(described: AgentDescription) -> tuple[str, ...]:

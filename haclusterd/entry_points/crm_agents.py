@@ -10,7 +10,7 @@ from pathlib import Path
 from haclusterd.adapters.agents.fence_directories import FenceDirectories
 from haclusterd.adapters.agents.metadata import MetadataError, read_description
 from haclusterd.adapters.agents.surroundings import AgentDirectories
-from haclusterd.adapters.agents.survey import find_agent, metadata_text, survey, validated
+from haclusterd.adapters.agents.survey import find_agent, metadata_text, survey, validated, why_not_executed
 from haclusterd.adapters.agents.unit_files import UnitFiles
 from haclusterd.adapters.machine.installation import (
     agent_library,
@@ -72,6 +72,9 @@ class Machine:
             if self.find(agent) is not None:
                 return agent
             found = [each for each in known if str(each) == word]
+            unfit = self.directories.find(agent) if agent.standard == "ocf" else None
+            if not found and unfit is not None:
+                return report(Code.NO_INPUT, file=word, problem="it is not executable", remedy=f"chmod 755 {unfit}")
         else:
             order = {name: at for at, name in enumerate(DEFAULT_PROVIDERS)}
             found = [each for each in known if each.type == word]
@@ -120,7 +123,8 @@ def info(arguments: Mapping[str, Json]) -> Response:
     try:
         described = read_description(metadata_text(agent, path, machine.directories), str(agent), str(path))
     except (OSError, MetadataError) as error:
-        return answer([report(Code.NO_INPUT, file=f"{path} meta-data", problem=str(error), remedy="")])
+        problem = why_not_executed(path, error) if isinstance(error, OSError) else error
+        return answer([report(Code.NO_INPUT, file=f"{path} meta-data", problem=problem, remedy="")])
     return answer([], as_json(described))
 
 

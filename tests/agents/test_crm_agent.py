@@ -231,6 +231,58 @@ def test_what_is_written_to_begin_with_is_whole(language: str, tmp_path: Path) -
     assert "command (string, [sleep])" in info[1]
 
 
+@pytest.mark.parametrize(
+    ("text", "mode", "said"),
+    [
+        ("#!/bin/sh\n", 0o644, "it is not executable: chmod 755 {path}"),
+        ("#!/no/such/shell\n", 0o755, "its interpreter /no/such/shell is not on this machine"),
+        ("#!/bin/sh\r\nexit 0\r\n", 0o755, "its lines end as on Windows, so the kernel finds no "),
+        ("", 0o755, "its first line names no interpreter, as #!/bin/sh does"),
+        ("#!/bin/sh\n", 0o755, "meta-data: it printed nothing"),
+        ("#!/bin/sh\necho Usage\n", 0o755, "meta-data: it printed no XML, but 'Usage'"),
+        (
+            "#!/bin/sh\necho '<resource-agent'\necho '<x name=y>'\n", 0o755,
+            "meta-data: not XML: not well-formed (invalid token), at '<x name=y>'",
+        ),
+    ],
+)  # fmt: skip
+def test_why_an_agent_cannot_be_asked_is_said_with_what_to_do(tmp_path: Path, text: str, mode: int, said: str) -> None:
+    agent = tmp_path / "agent"
+    agent.write_bytes(text.encode())
+    agent.chmod(mode)
+    calls = [["agent", "info", str(agent)], ["agent", "test", str(agent)], ["agent", "lint", str(agent)]]
+    if not said.startswith("meta-data"):
+        calls.append(["agent", "run", str(agent), "start"])
+    for words, (status, printed) in zip(calls, carried_out(tmp_path, calls), strict=True):
+        assert status != 0
+        assert said.format(path=agent) in printed, f"{shlex.join(words)}: {printed}"
+
+
+def test_a_parameter_that_is_misspelled_is_warned_of(tmp_path: Path) -> None:
+    agent = write(tmp_path, "sound", SOUND)
+    for status, printed in carried_out(tmp_path, [
+        ["agent", "run", agent, "validate-all", "must=yes", "wrods=5"],
+        ["agent", "env", agent, "start", "must=yes", "wrods=5"],
+        ["agent", "test", agent, "must=yes", "wrods=5", "--only=validate"],
+    ]):  # fmt: skip
+        assert status == 0
+        assert "WARNING: PARAMETERS: agent ocf:local:sound has no parameter wrods (did you mean words?)" in printed
+
+
+def test_long_output_keeps_its_end_where_the_reason_is(tmp_path: Path) -> None:
+    lines = "yes 0123456789 | head -c 5000000 >&2"
+    agent = write(tmp_path, "loud", f"#!/bin/sh\n{lines}\necho 'ocf-exit-reason:the disk is gone' >&2\nexit 1\n")
+    [(status, printed)] = carried_out(tmp_path, [["agent", "run", agent, "start", "--timeout", "20s"]])
+    assert (status, "reason: the disk is gone" in printed) == (1, True)
+    assert f"[{5_000_000 + len('ocf-exit-reason:the disk is gone.') - (1 << 20)} bytes left out]" in printed
+
+
+def test_the_next_steps_of_a_promotable_agent_name_the_clone(tmp_path: Path) -> None:
+    plain, promotable = carried_out(tmp_path, [["agent", "new", "plain"], ["agent", "new", "one", "--promotable"]])
+    assert "crm configure ms" not in plain[1]
+    assert "crm configure ms NAME-clone NAME" in promotable[1]
+
+
 def test_an_action_that_does_not_end(tmp_path: Path, write_script: Callable[[str, str], Path]) -> None:
     agent = write_script("slow", "#!/bin/sh\necho begun\necho 'ocf-exit-reason:not yet' >&2\nsleep 60\n")
     agent_that_is_killed = write_script("gone", "#!/bin/sh\nkill -9 $$\n")

@@ -13,6 +13,7 @@ from haclusterd.adapters.agent_checks.one_action import UNKNOWN_ACTION, Program,
 from haclusterd.adapters.agent_checks.text_rules import needed_programs, text_findings
 from haclusterd.adapters.agents.metadata import MetadataError, read_root
 from haclusterd.adapters.agents.surroundings import SYSTEM_PATH
+from haclusterd.adapters.agents.survey import why_not_executed
 from haclusterd.adapters.agents.tools import missing_tools
 from haclusterd.model.ocf import ExitCode
 
@@ -28,12 +29,13 @@ def lint(program: Program) -> list[Finding]:
     declared: list[str] = []
     actions: list[str] = []
     if not os.access(program.path, os.X_OK):
-        found.append(error("not-executable", "it is not executable: chmod 755"))
+        found.append(error("not-executable", f"it is not executable: chmod 755 {program.path}"))
     else:
         try:
             found += _asked(program, declared, actions)
         except OSError as problem:
-            found.append(error("not-executable", f"it cannot be executed: {problem.strerror}"))
+            why = why_not_executed(program.path, problem)
+            found.append(error("not-executable", f"it cannot be executed: {why}"))
     found += text_findings(program.path, text, declared, actions)
     found += _missing(program, text)
     order = list(Severity)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 from haclusterd.adapters.agent_checks.family import wait
 from haclusterd.adapters.agents.results import last_words, read_exit_reason
@@ -116,14 +117,23 @@ def perform(
             _kill(process)
         wall_ms = int((time.monotonic() - begun) * 1000)
         status = process.returncode
-        texts = []
-        for stream in (out, errors):
-            stream.seek(0)
-            texts.append(stream.read(OUTPUT_LIMIT).decode(errors="replace"))
+        texts = _kept(out), _kept(errors)
     is_exit = status is not None and status >= 0 and not is_timeout
     code = status if is_exit else None
     ended_by = -status if status is not None and status < 0 and not is_timeout else 0
     return Answer(action, code, ended_by, texts[0], texts[1], wall_ms, is_timeout)
+
+
+def _kept(stream: IO[bytes]) -> str:
+    """Return what was printed: as the daemon keeps it, the beginning and the end of what is too long."""
+    size, half = stream.seek(0, os.SEEK_END), OUTPUT_LIMIT // 2
+    stream.seek(0)
+    if size <= OUTPUT_LIMIT:
+        return stream.read().decode(errors="replace")
+    head = stream.read(half)
+    stream.seek(size - half)
+    note = f"\n[{size - OUTPUT_LIMIT} bytes left out]\n".encode()
+    return (head + note + stream.read()).decode(errors="replace")
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

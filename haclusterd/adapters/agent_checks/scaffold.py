@@ -18,7 +18,7 @@ import sys
 # Where haclusterd.agents is: the cluster says it; by hand and under Pacemaker it is where it is installed.
 sys.path += [os.environ.get("HACLUSTERD_AGENT_LIBRARY") or "$library"]
 
-from haclusterd.agents.ocf import ${imports}Parameter  # noqa: E402 (found on the path above)
+from haclusterd.agents.ocf import ${imports}  # noqa: E402 (found above)
 from haclusterd.agents.service import COMMON_PARAMETERS, ServiceAgent, split_words  # noqa: E402 (likewise)
 
 
@@ -197,9 +197,10 @@ def class_name(name: str) -> str:
 def scaffold(name: str, language: str, library: Path, *, is_promotable: bool) -> str:
     """Return the text of a new agent; `library` is where it finds the library when it runs outside a cluster."""
     if language == PYTHON:
-        errors = "ActionError, NotRunningError, PromotedError, " if is_promotable else "ActionError, "
+        of_roles = ", NotRunningError, Parameter, PromotedError"
+        imports = f"ActionError{of_roles if is_promotable else ', Parameter'}"
         return _PYTHON.substitute(
-            name=name, library=library, class_=class_name(name), imports=errors,
+            name=name, library=library, class_=class_name(name), imports=imports,
             timeouts=', "promote": "60s", "demote": "60s", "notify": "20s"' if is_promotable else "",
             flags="\n    is_promotable = True\n    has_notify = True" if is_promotable else "",
             promotable=_PYTHON_PROMOTABLE if is_promotable else "",

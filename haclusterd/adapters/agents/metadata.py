@@ -17,6 +17,8 @@ from haclusterd.verbs.answers.agents import AgentDescription, AgentParameter
 UNIT_MS = {"": 1000, "ms": 1, "msec": 1, "s": 1000, "sec": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
 DURATION = re.compile(r"\s*(\d+)\s*([a-z]*)\s*\Z")
 TRUE = frozenset({"1", "true", "yes", "on", "required"})
+SHOWN = 60
+"""Characters of a faulty text that a message shows."""
 
 
 class MetadataError(ValueError):
@@ -99,13 +101,18 @@ def read_root(text: str, tag: str = "resource-agent") -> Element:
     parser.CharacterDataHandler = builder.data
     parser.EntityDeclHandler = _refuse_entity
     begin = text.find("<")
-    end = text.rfind(">")
     if begin < 0:
-        raise MetadataError("it printed no XML")
+        printed = text.strip()
+        raise MetadataError(f"it printed no XML, but {printed[:SHOWN]!r}" if printed else "it printed nothing")
+    end = text.rfind(">") + 1
+    whole = text[begin : end if end > begin else None]
     try:
-        parser.Parse(text[begin : end + 1], True)  # noqa: FBT003 (it takes no names)
+        parser.Parse(whole, True)  # noqa: FBT003 (it takes no names)
         root = builder.close()
-    except (expat.ExpatError, AssertionError) as error:
+    except expat.ExpatError as error:
+        line = (whole.splitlines() or [""])[min(error.lineno, len(whole.splitlines())) - 1].strip()
+        raise MetadataError(f"not XML: {expat.ErrorString(error.code)}, at {line[:SHOWN]!r}") from error
+    except AssertionError as error:
         raise MetadataError(f"not XML: {error}") from error
     if root.tag != tag:
         raise MetadataError(f"the root element is <{root.tag}>, not <{tag}>")

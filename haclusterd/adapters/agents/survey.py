@@ -30,6 +30,8 @@ AT_ONCE = 4
 """Number of agents that are asked at the same time."""
 LOOK_AGAIN_S = 0.1
 END_LOOK_S = 0.005
+INTERPRETER_BYTES = 256
+"""How much of a program's first line the kernel reads for its interpreter (BINPRM_BUF_SIZE)."""
 
 
 def survey(
@@ -75,12 +77,35 @@ def find_agent(
     return path if path is not None and os.access(path, os.X_OK) else None
 
 
+def why_not_executed(path: Path, error: OSError) -> str:
+    """Say why a program cannot be executed, and what to do; of a missing interpreter the system says less."""
+    if isinstance(error, PermissionError) and path.is_file() and not os.access(path, os.X_OK):
+        return f"it is not executable: chmod 755 {path}"
+    if isinstance(error, TimeoutError):
+        return str(error)
+    try:
+        with path.open("rb") as file:
+            first = file.readline(INTERPRETER_BYTES).decode(errors="replace").rstrip("\n")
+    except OSError:
+        return error.strerror or str(error)
+    if not first.startswith("#!"):
+        return "its first line names no interpreter, as #!/bin/sh does"
+    if first.endswith("\r"):
+        return "its lines end as on Windows, so the kernel finds no interpreter of that name"
+    if isinstance(error, FileNotFoundError):
+        return f"its interpreter {first[2:].strip()} is not on this machine"
+    return error.strerror or str(error)
+
+
 def metadata_text(agent: AgentReference, path: Path, directories: AgentDirectories) -> str:
-    """Return an agent's output for `meta-data`. Raises OSError."""
+    """Return an agent's output for `meta-data`. Raises OSError, also where it hangs and has said nothing."""
     if agent.standard == "stonith" and is_plugin(agent.type):
         return _plugin_metadata(agent, path, directories)
     command = [str(path), "meta-data"] if agent.standard == "ocf" else [str(path), "-o", "metadata"]
-    return _answer(command, environment_of(agent, directories))[0]
+    printed, code = _answer(command, environment_of(agent, directories))
+    if code is None and not printed.strip():
+        raise TimeoutError(f"it does not end, and printed nothing in {METADATA_TIMEOUT_MS // 1000} s")
+    return printed
 
 
 def _plugin_metadata(agent: AgentReference, path: Path, directories: AgentDirectories) -> str:

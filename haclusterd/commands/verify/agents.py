@@ -67,7 +67,11 @@ def _remedy(judgement: Judgement, agent: AgentReference, known: Iterable[str]) -
     if _is_plugin(agent) or (agent.standard == "stonith" and agent.type in MODULES_OF_CLUSTER_GLUE):
         return _remedy_for_plugin(agent, known)
     guess = judgement.nearest(str(agent), _may_be_meant(agent, known))
-    return f"install it, or did you mean {guess}?" if guess else None
+    if guess:
+        return f"install it, or did you mean {guess}?"
+    if agent.standard != "ocf":
+        return None
+    return f"make it an executable file, as /usr/lib/ocf/resource.d/{agent.provider}/{agent.type}, or correct the name"
 
 
 def _remedy_for_plugin(agent: AgentReference, known: Iterable[str]) -> str:
@@ -90,13 +94,15 @@ def _is_plugin(agent: AgentReference) -> bool:
 
 
 def _may_be_meant(agent: AgentReference, known: Iterable[str]) -> Iterable[str]:
-    """Return the agents of which one may be guessed to be meant.
+    """Return the agents of which one may be guessed to be meant: the type decides, since class and provider repeat.
 
     Of services only those whose names differ by one character or two: most are something else altogether, and to start
     `rescue` or `reboot` ends all that runs on the node.
     """
     if agent.standard in ("ocf", "stonith"):
-        return known
+        types = {name: name.rpartition(":")[2] for name in known}
+        like_it = set(get_close_matches(agent.type, set(types.values()), n=_CHOICES_MAX))
+        return [name for name, type_ in types.items() if type_ in like_it]
     beginning = f"{agent.standard}:"
     there = {name.removeprefix(beginning): name for name in known if name.startswith(beginning)}
     alike = get_close_matches(agent.type, there, n=1, cutoff=_ALIKE)
@@ -104,6 +110,7 @@ def _may_be_meant(agent: AgentReference, known: Iterable[str]) -> Iterable[str]:
 
 
 _ALIKE = 0.8
+_CHOICES_MAX = 20
 _ENDING_ALL = frozenset({
     "ctrl-alt-del", "default", "emergency", "exit", "factory-reset", "graphical", "halt", "hibernate", "kexec",
     "multi-user", "poweroff", "reboot", "rescue", "shutdown", "single", "sleep", "soft-reboot", "suspend",

@@ -61,8 +61,8 @@ def test_a_missing_version_means_the_first() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "no XML"),
-        ("Segmentation fault", "no XML"),
+        ("", "it printed nothing"),
+        ("Segmentation fault", "it printed no XML, but 'Segmentation fault'"),
         ("<resource-agent>", "not XML"),
         ("<agent/>", "root element is <agent>"),
         ('<!DOCTYPE r [<!ENTITY a "b">]><resource-agent>&a;</resource-agent>', "entities"),
