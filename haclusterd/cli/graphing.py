@@ -10,6 +10,7 @@ from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response, ShownReport, refused
 
 TEXT = "dot"
+PICTURES = ("svg", "png")
 LONGEST_DRAWING_S = 60
 
 
@@ -20,18 +21,24 @@ def graph(session: Session, arguments: Mapping[str, Json]) -> int:
     target = arguments.get("target")
     if answer.exit or target is None:
         return session.show(answer)
-    return session.show(written(str(target), str(arguments.get("picture") or TEXT), text(fields(answer.data), "text")))
+    return session.show(written(str(target), arguments.get("picture"), text(fields(answer.data), "text")))
 
 
-def written(name: str, picture: str, graph_text: str) -> Response:
-    """Put a graph into a new file, as text or drawn."""
+def written(name: str, wanted: Json, graph_text: str) -> Response:
+    """Put a graph into a new file: as text or drawn as is wanted, else as the ending of the file's name says."""
+    if name in PICTURES and wanted is None:
+        remedy = f"name the file: crm configure graph dot graph.{name}; or for a file of that name: ./{name}"
+        return refused("USAGE", f"{name} says how to draw, not where", remedy, 64)
+    ending = name.rpartition(".")[2].lower()
+    picture = str(wanted) if wanted is not None else ending if ending in PICTURES else TEXT
     data: bytes | Response = graph_text.encode() if picture == TEXT else _drawn(picture, graph_text)
     if isinstance(data, Response):
         return data
     try:
         write_new_file(name, lambda file: file.write(data), 0o666)
     except OSError as error:
-        return refused("INPUT_OUTPUT", f"{name}: {error.strerror or 'it cannot be written'}", "", 74)
+        remedy = "choose another name, or remove it first" if isinstance(error, FileExistsError) else ""
+        return refused("INPUT_OUTPUT", f"{name}: {error.strerror or 'it cannot be written'}", remedy, 74)
     return Response("", 0, (ShownReport("info", "REQUESTED", f"wrote {name}"),))
 
 

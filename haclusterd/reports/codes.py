@@ -57,6 +57,7 @@ class Code(StrEnum):
     UNKNOWN_NODE = "UNKNOWN_NODE"
     NODE_NOT_A_MEMBER = "NODE_NOT_A_MEMBER"
     UNKNOWN_OBJECT = "UNKNOWN_OBJECT"
+    NOT_SET = "NOT_SET"
     UNKNOWN_ROLE = "UNKNOWN_ROLE"
     ACL_OFF = "ACL_OFF"
     UNKNOWN_PROPERTY = "UNKNOWN_PROPERTY"
@@ -276,6 +277,7 @@ CODES: dict[Code, CodeRow] = {
         "node {node} is configured, but no member of the cluster", _CONFIGURATION, "let it join the cluster",
         severity=_WARNING,
     ),
+    Code.NOT_SET: CodeRow("{name} is not set for {where}", ExitStatus.NO_SUCH_OBJECT),
     Code.UNKNOWN_OBJECT: CodeRow(
         "there is no object {id}", ExitStatus.NO_SUCH_OBJECT, "see: crm configure show"
     ),

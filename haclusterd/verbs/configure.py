@@ -210,7 +210,7 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
               is_guessed=False),
     ), answers=("change",)),
     Verb("configure.graph", Permission.READ, "Draw the configuration, for Graphviz", (_PENDING,), (
-        Words(("crm configure graph", "crm configure graph dot all.dot"),
+        Words(("crm configure graph", "crm configure graph dot all.dot", "crm configure graph dot all.svg"),
               takes=(Parameter("language", is_optional=True, completes=Completes.CHOICE, choices=("dot",)),
                      Parameter("target", is_optional=True, completes=Completes.FILE),
                      Parameter("picture", is_optional=True, completes=Completes.CHOICE,

@@ -17,6 +17,8 @@ from haclusterd.cli.completing.statement_words import (
     parameter_names,
     parameter_values,
     property_names,
+    setting_paths,
+    setting_values,
 )
 from haclusterd.cli.grammar import Command, Level
 from haclusterd.cli.options import GLOBAL_FLAGS, flag_help, takes_value
@@ -148,8 +150,9 @@ def _of_command(command: Command, given: list[str], current: str, source: Source
     if current.startswith("-"):
         return [*(Offer(each.flag, each.help) for each in command.options), *_global_flags()]
     words = _without_options(given, options)
-    if command.verb == "configure.modgroup" and (len(words) == 1 or len(words) == 3):
-        return list(map(Offer, ("add", "remove") if len(words) == 1 else ("after", "before")))
+    special = _of_the_verb(command.verb, words, current, source)
+    if special is not None:
+        return special
     before, parameters = _keyword_before(command)
     if before and words[:1] == [before]:
         words, before = words[1:], ""
@@ -163,6 +166,16 @@ def _of_command(command: Command, given: list[str], current: str, source: Source
                 return _setting_values(section, words, source)
             return [*found, *(offer for offer in _values(parameter, source) if offer.word not in given)]
     return found
+
+
+def _of_the_verb(verb: str, words: list[str], current: str, source: Source) -> Sequence[Offer] | None:
+    """Return what comes next where the parameters alone do not say it; None where they do."""
+    if verb == "configure.set":
+        path, *more = words or [""]
+        return [] if more else setting_values(source, path) if words else setting_paths(source, current)
+    if verb == "configure.modgroup" and len(words) in (1, 3):
+        return list(map(Offer, ("add", "remove") if len(words) == 1 else ("after", "before")))
+    return None
 
 
 def _settings(section: str, words: list[str], source: Source) -> Sequence[Offer]:

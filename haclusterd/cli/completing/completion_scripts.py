@@ -29,7 +29,7 @@ _crm() {
     COMPREPLY=( "${COMPREPLY[@]#"$cut"}" )
     if [[ ${#COMPREPLY[@]} -eq 0 ]]; then
         compopt -o default
-    elif [[ ${COMPREPLY[0]} == *= ]]; then
+    elif [[ ${COMPREPLY[0]} == *[=.] && ${COMPREPLY[0]} != .. ]]; then
         compopt -o nospace
     fi
 }
@@ -46,7 +46,7 @@ _crm() {
         help=${line#"$word"}
         help=${help#$'\t'}
         [[ -n $word ]] || continue
-        if [[ $word == *= ]]; then
+        if [[ $word == *[=.] && $word != .. ]]; then
             open+=("$word")
             open_shown+=("$word${help:+  -- $help}")
         else

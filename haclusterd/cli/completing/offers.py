@@ -12,9 +12,14 @@ class Offer:
     """One word that may come next."""
 
     word: str
-    """As it is typed; one that ends in `=` continues."""
+    """As it is typed; one that ends in `=`, or in the dot of a path, continues."""
     help: str = ""
     """One line."""
+
+    @property
+    def continues(self) -> bool:
+        """Whether no blank comes after it."""
+        return self.word.endswith("=") or (self.word.endswith(".") and self.word.strip(".") != "")
 
 
 class Source(Protocol):

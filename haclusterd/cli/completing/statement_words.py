@@ -46,6 +46,38 @@ def meta_names(after: str = "=") -> list[Offer]:
     return _of_rows(META_ATTRIBUTES, after)
 
 
+def setting_paths(source: Source, current: str) -> list[Offer]:
+    """Return how the path of one value goes on: ID.NAME or ID.OPERATION.NAME."""
+    owners = [*source.names("resource"), *source.names("node")]
+    owner = _owner_of(owners, current)
+    if not owner:
+        return [Offer(f"{name}.") for name in owners]
+    action, has_action, _ = current[len(owner) + 1 :].partition(".")
+    if has_action:
+        found, owner = _of_rows(OPERATION_ATTRIBUTES, ""), f"{owner}.{action}"
+    elif owner in source.names("resource"):
+        agent = source.agent_of(owner)
+        actions = [Offer(f"{name}.", "An operation") for name in _ACTIONS] if agent else []
+        found = [*parameter_names(source, agent, ""), *meta_names(""), *actions]
+    else:
+        found = []
+    return [Offer(f"{owner}.{each.word}", each.help) for each in found]
+
+
+def setting_values(source: Source, path: str) -> list[Offer]:
+    """Return the values that the one of a path may have, as far as they are known."""
+    owner = _owner_of(source.names("resource"), path)
+    action, has_action, name = path[len(owner) + 1 :].rpartition(".")
+    if action and has_action:
+        return _without_name(_pairs(OPERATION_ATTRIBUTES, (), f"{name}="))
+    return [*parameter_values(source, source.agent_of(owner), name), *meta_values(name)]
+
+
+def _owner_of(names: Iterable[str], path: str) -> str:
+    """Return whose value a path means: ids may have dots."""
+    return max((name for name in names if path.startswith(f"{name}.")), key=len, default="")
+
+
 def action_names() -> list[Offer]:
     """Return the actions of agents."""
     return list(map(Offer, _ACTIONS))

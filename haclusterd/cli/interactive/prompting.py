@@ -108,7 +108,7 @@ class _Completer(Completer):
         statement = [text for _, text in logical_lines(typed)][-1]
         current = typed_words(statement)[-1]
         for offer in self._offered(statement):
-            ending = "" if offer.word.endswith("=") else " "
+            ending = "" if offer.continues else " "
             yield Completion(offer.word + ending, -len(current), display=offer.word, display_meta=offer.help)
 
 

@@ -159,7 +159,7 @@ def _prepare_readline(shell: Shell, lines: TypedLines) -> None:
 
     def complete(_word: str, state: int) -> str | None:
         found = shell.offered(readline.get_line_buffer()[: readline.get_endidx()])
-        return found[state].word + ("" if found[state].word.endswith("=") else " ") if state < len(found) else None
+        return found[state].word + ("" if found[state].continues else " ") if state < len(found) else None
 
     readline.set_completer_delims(" ")
     readline.set_completer(complete)

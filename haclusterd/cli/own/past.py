@@ -300,7 +300,7 @@ def graph(session: Session, arguments: Mapping[str, Json]) -> Response:
     drawn = transition_as_dot(read(Transition, answer.data))
     target = arguments.get("target")
     if target is not None:
-        return written(str(target), str(arguments.get("picture") or "dot"), drawn)
+        return written(str(target), arguments.get("picture"), drawn)
     if session.is_json:
         return Response("", 0, (), as_json(Graph(drawn)))
     session.write(drawn.splitlines())

@@ -12,6 +12,8 @@ from haclusterd.verbs.answers.history import (
 )
 from haclusterd.wire.dot_text import quoted
 
+EDITS_MAX = 4
+"""Lines of one version that say what it changed."""
 _LINE_COLOURS = {"+": Colour.GREEN, "-": Colour.RED, "@": Colour.CYAN}
 
 
@@ -30,9 +32,18 @@ def render_versions(screen: Screen, data: KnownVersions) -> list[str]:
         name = f"{first}" if first == last else f"{first}-{last}"
         rows.append((first, [Cell(name, Colour.DIM), Cell("not in this node's history", Colour.YELLOW)]))
     left_out = data.left_out
-    lines = [screen.paint(f"({left_out} earlier ones left out: --limit, --until)", Colour.DIM)] if left_out else []
-    table = columns(screen, [row for _, row in sorted(rows, key=lambda each: each[0])])
-    return [*lines, *table] or ["nothing is configured yet"]
+    lines = [screen.paint(f"({left_out} earlier ones left out: --limit)", Colour.DIM)] if left_out else []
+    rows.sort(key=lambda each: each[0])
+    changed = {version.number: version.edits or () for version in data.versions}
+    for (number, _), line in zip(rows, columns(screen, [row for _, row in rows]), strict=True):
+        lines.append(line)
+        edits = changed.get(number, ())
+        shown = edits if len(edits) <= EDITS_MAX else edits[: EDITS_MAX - 1]
+        for edit in shown:
+            lines += folded(edit, indent="     ", later="       ")
+        if shown != edits:
+            lines.append(f"     and {len(edits) - len(shown)} more: crm history diff {number - 1} {number}")
+    return lines or ["nothing is configured yet"]
 
 
 def render_difference(screen: Screen, data: Difference) -> list[str]:

@@ -6,7 +6,9 @@ out of the history.
 
 from collections.abc import Mapping
 
+from haclusterd.cib.edits import difference as edits_between
 from haclusterd.commands.configure.change import change
+from haclusterd.commands.configure.edit_lines import describe_edits
 from haclusterd.commands.configure.removal import removal
 from haclusterd.commands.configure.view import masked, unified
 from haclusterd.commands.context import Context, ListedVersion, Versions
@@ -20,10 +22,12 @@ from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.verbs.answers.answer import extended
 from haclusterd.verbs.answers.configuration import Change, ConfigurationText
-from haclusterd.verbs.answers.history import ComparedVersion, Difference, KnownVersions, Range, Version
+from haclusterd.verbs.answers.history import ComparedVersion, Difference, KnownVersion, KnownVersions, Range, Version
 from haclusterd.verbs.arguments import Arguments
 
 DEFAULT_LIMIT = 20
+DESCRIBED_MAX = 20
+"""Of how many versions, the newest, it is said what each changed: all of them are read for that."""
 
 
 def listed(context: Context, arguments: Arguments) -> Outcome[KnownVersions]:
@@ -35,6 +39,7 @@ def listed(context: Context, arguments: Arguments) -> Outcome[KnownVersions]:
     author = arguments.word("author")
     chosen = [each for each in known if not author or author in each.author]
     newest = chosen[-arguments.integer("limit", DEFAULT_LIMIT) :]
+    described = {each.number for each in newest[-DESCRIBED_MAX:]}
     now = context.cib.version.epoch
     first = newest[0].number if newest and len(newest) < len(known) else 1
     return Outcome(
@@ -44,7 +49,13 @@ def listed(context: Context, arguments: Arguments) -> Outcome[KnownVersions]:
             version=now,
             left_out=len(chosen) - len(newest),
             gaps=_gaps([each.number for each in known], first, now),
-            versions=tuple(_shown_version(each) for each in newest),
+            versions=tuple(
+                KnownVersion(
+                    each.number, each.at, each.author, each.reason, each.digest,
+                    _edits(context, each.number) if each.number in described else None,
+                )
+                for each in newest
+            ),
         ),
     )
 
@@ -53,6 +64,15 @@ def _shown_version(each: ListedVersion) -> Version:
     return Version(
         number=each.number, at=each.at, author=each.author, reason=each.reason, digest=each.digest,
     )  # fmt: skip
+
+
+def _edits(context: Context, number: int) -> tuple[str, ...] | None:
+    """Return what a version changed, in lines, with secrets hidden; None where it or the one before is not known."""
+    old = Configuration() if number == 1 else _version(context, number - 1)
+    new = _version(context, number)
+    if isinstance(old, ReportItem) or isinstance(new, ReportItem):
+        return None
+    return tuple(describe_edits(old, new, edits_between(old, new), context.agents))
 
 
 def _gaps(known: list[int], first: int, last: int) -> tuple[Range, ...]:

@@ -89,7 +89,7 @@ def _shown(context: Context, arguments: Arguments) -> Outcome[AttributesOfNodes]
         known = sorted({*(node.reboot or ()), *(node.forever or ()), *(node.private or ())})
         if wanted not in known:
             remedy = f"those that are set: {', '.join(known) or 'none'}"
-            return refusal(report(Code.UNKNOWN_OBJECT, id=f"{wanted} of {node.name}", remedy=remedy))
+            return refusal(report(Code.NOT_SET, name=wanted, where=node.name, remedy=remedy))
     return show(context, Arguments({**asked, "name": arguments.values["name"]}))
 
 

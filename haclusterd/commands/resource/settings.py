@@ -21,6 +21,7 @@ from haclusterd.model.ids import ResourceId
 from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.reports.suggestions import nearest
 from haclusterd.verbs.answers.configuration import Change
 from haclusterd.verbs.answers.resource import Setting
 from haclusterd.verbs.arguments import Arguments
@@ -129,7 +130,9 @@ def setting(context: Context, arguments: Arguments) -> Outcome[Setting | Change]
         return refusal(report(Code.BAD_ARGUMENT, name="resource", problem="only primitives use capacities"))
     blocks: tuple[AttributeSet, ...] = getattr(resource, _SECTIONS[section])
     if arguments.word("action") == SHOW:
-        return _shown(found, section, name, blocks)
+        is_asked = section == "params" and name and name not in effective(blocks)
+        said = _said_of_parameter(context, resource, name) if is_asked else ""
+        return _shown(resource.id, section, name, blocks, said)
     new = _blocks(context, arguments, blocks, found, section)
     if new == blocks:
         return Outcome((report(Code.NOTHING_TO_DO, state="it is so already"),))
@@ -140,14 +143,30 @@ def setting(context: Context, arguments: Arguments) -> Outcome[Setting | Change]
     return replace(outcome, reports=(*outcome.reports, *effects(context, outcome.commands)))
 
 
-def _shown(owner: str, section: str, name: str, blocks: tuple[AttributeSet, ...]) -> Outcome[Setting]:
+def _shown(
+    owner: str, section: str, name: str, blocks: tuple[AttributeSet, ...], said: str = ""
+) -> Outcome[Setting]:
+    """Answer the values; `said`: what else is known of one that is not set."""
     values = effective(blocks)
     if name and name not in values:
         known = ", ".join(sorted(values)) or "none"
-        return refusal(report(Code.UNKNOWN_OBJECT, id=f"{name} of {owner}", remedy=f"those that are set: {known}"))
+        remedy = "; ".join(filter(None, (said, f"those that are set: {known}")))
+        return refusal(report(Code.NOT_SET, name=name, where=owner, remedy=remedy))
     shown = {key: value for key, value in values.items() if name in ("", key)}
     answer = Setting(of=owner, section=section, values=shown, name=name)
     return Outcome(answer=answer)
+
+
+def _said_of_parameter(context: Context, resource: Resource, name: str) -> str:
+    """Say what an agent has of a parameter that is not set: its default, or nothing by that name."""
+    facts = (context.agents or {}).get(str(resource.agent)) if isinstance(resource, Primitive) else None
+    if facts is None or not facts.parameters:
+        return ""
+    if name in facts.parameters:
+        default = facts.parameters[name].default
+        return f"the agent's default is {default}" if default else "the agent has no default"
+    guess = nearest(name, facts.parameters)
+    return f"the agent has no such parameter{f', did you mean {guess}?' if guess else ''}"
 
 
 def _blocks(

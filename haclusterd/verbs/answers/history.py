@@ -99,6 +99,19 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownVersion:
+    """A version of the configuration in the list of them."""
+
+    number: int
+    at: int
+    author: str
+    reason: str
+    digest: str
+    edits: tuple[str, ...] | None
+    """`+` added, `~` changed, `-` removed since the version before; null: one of both is not known, or is too old."""
+
+
+@dataclass(frozen=True, slots=True)
 class KnownVersions(Answer):
     """The newest versions of the configuration, oldest first."""
 
@@ -109,7 +122,7 @@ class KnownVersions(Answer):
     left_out: int
     gaps: tuple[Range, ...]
     """What is not in this node's history."""
-    versions: tuple[Version, ...]
+    versions: tuple[KnownVersion, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ def test_what_waits_to_be_written_is_read_and_is_not_written_already() -> None:
         ({"action": "set", "value": "1"}, Code.MISSING_ARGUMENT),
         ({"action": "set", "name": "a"}, Code.MISSING_ARGUMENT),
         ({"action": "explode", "name": "a"}, Code.BAD_ARGUMENT),
-        ({"action": "show", "name": "nothing"}, Code.UNKNOWN_OBJECT),
+        ({"action": "show", "name": "nothing"}, Code.NOT_SET),
         ({"action": "set", "name": "a", "value": "two\nlines"}, Code.BAD_ARGUMENT),
         ({"action": "set", "name": "a", "value": "1", "dampen_ms": 10**9}, Code.BAD_ARGUMENT),
     ],

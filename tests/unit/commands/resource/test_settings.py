@@ -6,6 +6,7 @@ from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import AnyOutcome
 from haclusterd.commands.planning.preview import preview
+from haclusterd.model.agents import AgentFacts, ParameterFacts
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from tests.administered_clusters import NOW, Cluster, running
@@ -53,3 +54,25 @@ def test_a_secret_is_not_said_again() -> None:
     _, outcome = asked(running(), "db", "params", "set", "passwd", "hush")
     assert not [each for each in outcome.reports if "hush" in str(each)]
     assert "passwd=******" in " ".join(str(each) for each in outcome.reports)
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "remedy"),
+    [
+        ("db params show state", "state is not set for db", "the agent's default is /run/db; those that are set: none"),
+        ("db params show fake", "fake is not set for db", "the agent has no default; those that are set: none"),
+        (
+            "db params show stat", "stat is not set for db",
+            "the agent has no such parameter, did you mean state?; those that are set: none",
+        ),
+        ("db meta show priority", "priority is not set for db", "those that are set: none"),
+    ],
+)  # fmt: skip
+def test_what_is_not_set_is_said_with_what_counts_instead(words: str, message: str, remedy: str) -> None:
+    cluster = running()
+    parameters = {"state": ParameterFacts(default="/run/db"), "fake": ParameterFacts()}
+    agents = {"ocf:haclusterd:dummy": AgentFacts(parameters=parameters)}
+    context = Context(cluster.cib, NOW, "root@n1", live=cluster.live, agents=agents)
+    names = ("resource", "section", "action", "name")
+    (said,) = registry.run("resource.setting", dict(zip(names, words.split(), strict=True)), context).reports
+    assert (said.code, said.message, said.remedy) == (Code.NOT_SET, message, remedy)
