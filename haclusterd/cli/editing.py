@@ -5,6 +5,7 @@ Invariant: what comes back is used whole or not at all, and only when nobody has
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -114,6 +115,8 @@ def edited_text(written: str, wanted: str = "") -> str | Response:
         return _failed(problem, f"for a directory other than {tempfile.gettempdir()}: TMPDIR")
     try:
         ended = subprocess.run([*editor, path], check=False)
+        if ended.returncode < 0:
+            return _failed(f"the editor {editor[0]} was ended by {signal.Signals(-ended.returncode).name}")
         if ended.returncode:
             return _failed(f"the editor {editor[0]} ended with status {ended.returncode}")
         if not os.path.exists(path):

@@ -63,6 +63,8 @@ def unknown_word(level: Level, word: str, following: Sequence[str] = ()) -> Usag
     remedy = instead_of(level.name, word, following) or _in_this_order(level, word, following)
     if word in _BEFORE_THE_LEVEL:
         remedy = f"it comes before the level: crm {' '.join([word, *following[:1], level.name])}".strip()
+    if not remedy and word.startswith("--"):
+        return UsageError(f"there is no option {word}", "see: crm --help")
     if not remedy:
         from haclusterd.reports.suggestions import nearest
 

@@ -29,7 +29,7 @@ from haclusterd.machines.fence_choice import fenced_lately
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Primitive
 from haclusterd.model.fencing import ProofState
-from haclusterd.model.ids import NodeName
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.records import dataclass
@@ -276,6 +276,8 @@ def _degraded(context: Context, overview: Overview) -> Iterator[Headline]:
             yield Headline(Gravity.WARNING, "DEGRADED", f"{node} is not let in: {why}")
     for primitive in cib.configuration.primitives():
         yield from _resource(overview, primitive, context.now)
+    for deleted in overview.deleted():
+        yield from _deleted(overview, deleted, context.now)
     yield from _not_running(overview)
     yield from _not_promoted(overview)
     yield from _restarts(cib, context.now)
@@ -414,6 +416,18 @@ def _resource(overview: Overview, primitive: Primitive, now: WallTime) -> Iterat
     if len([each for each in found if each.state is InstanceState.STARTED]) > overview.most_copies(primitive.id):
         names = named([each.node for each in found])
         yield Headline(Gravity.CRITICAL, "DEGRADED", f"{primitive.id} is active on several nodes: {names}")
+
+
+def _deleted(overview: Overview, name: ResourceId, now: WallTime) -> Iterator[Headline]:
+    """Yield where a resource that was deleted runs nevertheless: no list of resources has it."""
+    for each in overview.instances(name):
+        if each.state in (InstanceState.FAILED, InstanceState.BLOCKED):
+            text = f"{name} was deleted, and has failed on {each.node}: {each.detail}"
+            wait = wait_for_correction(overview.cib, name, each.node, now) or Wait("", f"crm resource cleanup {name}")
+            yield Headline(Gravity.CRITICAL, "DEGRADED", f"{text}{wait.text}", wait.remedy)
+        elif each.state is InstanceState.STARTED and not overview.properties.boolean("stop-removed-resources"):
+            text = f"{name} was deleted, and runs on {each.node}: stop-removed-resources is false"
+            yield Headline(Gravity.WARNING, "DEGRADED", text)
 
 
 def _not_running(overview: Overview) -> Iterator[Headline]:

@@ -72,6 +72,10 @@ class Overview:
         """Return where a primitive runs or may run, in order of nodes."""
         return tuple(self._instances.get(resource, ()))
 
+    def deleted(self) -> tuple[ResourceId, ...]:
+        """Return what is configured no more and runs, or may run, by name."""
+        return tuple(sorted(name for name in self._instances if name not in self.cib.configuration.resources))
+
     def meta(self, primitive: Primitive) -> Mapping[str, str]:
         """Return a primitive's effective meta-attributes, without defaults of the table."""
         known = self._meta.get(primitive.id)

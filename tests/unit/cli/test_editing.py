@@ -161,6 +161,8 @@ def test_an_editor_that_fails_or_is_not_there_is_named(
 ) -> None:
     status, said = edit("configure edit a", "exit 3")
     assert (status, "/editor ended with status 3 (nothing was changed; for another editor: " in said) == (74, True)
+    status, said = edit("configure edit a", "kill -9 $$")
+    assert (status, "/editor was ended by SIGKILL (nothing was changed; for another editor: " in said) == (74, True)
     monkeypatch.setenv("VISUAL", "no-such-editor -x")
     status, said = edit("configure edit a", "")
     assert (status, "the editor no-such-editor cannot be run: No such file or directory (" in said) == (74, True)

@@ -52,6 +52,7 @@ def test_what_is_understood(line: str, command: str, arguments: dict[str, Any]) 
         ("resource s", "s is ambiguous: scores, secret, start, status, stop", 109),
         ("c", "c is ambiguous: cib, cibstatus, cluster, completion, configure", 109),
         ("resource teleport", "there is no command teleport in resource", 64),
+        ("--teleport status", "there is no option --teleport", 64),
         ("resource stop", "resource stop: RESOURCES... is missing", 64),
         ("resource move a b 5min force c", "resource move: too many words: c", 64),
         ("node standby n1 soon", "lifetime: 'soon' is not one of: forever, reboot", 64),
