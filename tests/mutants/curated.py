@@ -2616,9 +2616,21 @@ SECRETS = (
     ),
     Mutant(
         "SecretAgents._found",
-        "found.problem and call.action != ActionName.STOP",
+        "found.problem and (call.action != ActionName.STOP or found.is_closed)",
         "False",
         "a service is started without its password, open to everybody",
+    ),
+    Mutant(
+        "SecretAgents._found",
+        "call.action != ActionName.STOP or found.is_closed",
+        "call.action != ActionName.STOP",
+        "a node that cannot open a secret says that what runs by it has ended, and it is started somewhere else",
+    ),
+    Mutant(
+        "rotate_secrets",
+        "if running",
+        "False",
+        "a value is forgotten by which something runs: it is found and stopped no more, and a second copy starts",
     ),
     Mutant(
         "delete_secret",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from haclusterd.cib.commands import CleanUp
+from haclusterd.cib.commands import CleanUp, RotateSecrets
 from haclusterd.cib.edits import PutResource
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.rules_in_force import ALL_RULES
@@ -88,6 +88,23 @@ def test_what_was_to_start_by_a_secret_that_there_is_not_runs_once_it_needs_none
     copies.change_db(cluster, Maker(copies.SERVICE))
     ask(cluster, "resource.cleanup", {})
     cluster.until(lambda: copies.is_run_as(cluster, Maker(copies.SERVICE)), 20_000, "db runs without it")
+    cluster.until_settled(30_000, "settled")
+
+
+def test_a_secret_by_which_something_runs_is_not_forgotten_with_its_key() -> None:
+    """Otherwise it is found no more: with another value a second copy starts, or it is probed in vain for ever."""
+    cluster = Cluster(3).form()
+    ask(cluster, "secret.set", {"name": "place", "value": "one.pid"})
+    cluster.until(lambda: "place" in cluster.cib.secrets.values, 10_000, "the secret is there")
+    copies.change_db(cluster, Maker(copies.SERVICE, "secret:place"))
+    cluster.until(lambda: copies.is_run_as(cluster, Maker(copies.SERVICE, "one.pid")), 60_000, "db runs with it")
+    cluster.until_settled(30_000, "settled")
+    secrets = cluster.cib.secrets
+    cluster.administer(RotateSecrets(secrets.version, "another key", secrets.keys, {}, "scenario"))
+    cluster.run_for(2000)
+    assert cluster.cib.secrets == secrets
+    ask(cluster, "secret.set", {"name": "place", "value": "two.pid"})
+    cluster.until(lambda: copies.is_run_as(cluster, Maker(copies.SERVICE, "two.pid")), 60_000, "db goes by another")
     cluster.until_settled(30_000, "settled")
 
 

@@ -12,7 +12,7 @@ from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse
 from haclusterd.model.activity import may_be_active, started_as
 from haclusterd.model.cluster import Cib, NodeStatus
 from haclusterd.model.configuration import Configuration
-from haclusterd.model.ids import NodeName
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import BEGINNINGS, ActionName
 from haclusterd.model.orders import Order
 from haclusterd.model.records import replace
@@ -97,6 +97,11 @@ def rotate_secrets(cib: Cib, command: RotateSecrets, entry: Entry) -> Verdict:
         if not is_same or any(not 0 < len(text) <= SEALED_MAX for text in (each.sealed, *each.earlier.values())):
             return refuse(cib, RefusalCode.UNKNOWN_KEY, f"this is not secret {name[:64]} as it is known here")
     lost = sorted(set(secrets.values) - set(command.values))
+    running = [f"{resource} on {node}" for node, resource, found in _started_with(cib) if found in lost]
+    if running:
+        who = ", ".join(dict.fromkeys(running))
+        text = f"{who} may run with a secret that would be lost: nothing finds or ends it then; fence the node first"
+        return refuse(cib, RefusalCode.STILL_ACTIVE, text)
     values = {
         name: replace(known, sealed=command.values[name].sealed, earlier=command.values[name].earlier)
         for name, known in secrets.values.items()
@@ -191,6 +196,18 @@ def forgotten_value(cib: Cib, status: NodeStatus, order: Order) -> str | None:
         if found is not None and found[0] in cib.secrets.values and not is_kept(cib.secrets, *found):
             return found[0]
     return None
+
+
+def _started_with(cib: Cib) -> Iterator[tuple[NodeName, str, str]]:
+    """Yield the secrets by which something was started that may run: node, resource, secret.
+
+    What has ended and is in doubt again is looked for as it is configured (`started_as`), and needs none of them.
+    """
+    return (
+        (node, resource, name)
+        for node, resource, name, _ in _in_use(cib)
+        if started_as(cib.status.nodes[node], ResourceId(resource)) is not None
+    )
 
 
 def _still_used(cib: Cib, name: str, known: Secret) -> dict[str, str]:

@@ -39,6 +39,8 @@ class Resolved:
     """Whether the secret exists on no node."""
     may_come: bool = False
     """Whether it is only that this node does not have the key yet."""
+    is_closed: bool = False
+    """Whether there is a secret that this node cannot open."""
 
 
 class SecretValues:
@@ -75,6 +77,7 @@ class SecretValues:
         values: set[str] = set()
         unknown: list[str] = []
         closed: list[str] = []
+        is_closed = False
         for name, text in parameters.items():
             reference = reference_of(text)
             if reference is None and text != PACEMAKERS:
@@ -95,13 +98,14 @@ class SecretValues:
                     value = None
                 elif value is None:
                     closed.append(f"{name}: this node cannot open secret {reference[0]}")
+                    is_closed = True
             if value is not None:
                 made[name] = value
                 values.add(value)
         if values:
             made = {name: value for name, value in made.items() if name not in TRACES}
         may_come = bool(closed) and bool(secrets.key_id) and not self._keeper.has_key(secrets)
-        return Resolved(made, frozenset(values), "; ".join((*unknown, *closed)), bool(unknown), may_come)
+        return Resolved(made, frozenset(values), "; ".join((*unknown, *closed)), bool(unknown), may_come, is_closed)
 
 
 def _refers(values: Mapping[str, str]) -> bool:
@@ -158,7 +162,8 @@ class SecretAgents:
         elif found.may_come and not is_last:
             at = after(self._clock.now(), KEY_WAIT_MS)
             self._held[call.key] = _Held(call, done, self._clock.call_at(at, lambda: self._give_up(call.key)))
-        elif found.problem and call.action != ActionName.STOP:
+        elif found.problem and (call.action != ActionName.STOP or found.is_closed):
+            # A stop without the value by which something was started would find nothing, and say that it has ended.
             # If there is no such secret, no other node can do it either; otherwise only this one cannot.
             code = ExitCode.NOT_CONFIGURED if found.is_unknown else ExitCode.ARGUMENTS
             self._answer(call, done, int(code), ExecutionStatus.DONE, found.problem)

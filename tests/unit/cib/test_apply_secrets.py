@@ -168,8 +168,21 @@ def test_another_key_changes_neither_values_nor_revisions() -> None:
     other = RotateSecrets(cib.secrets.version, "k2", KEYS, {"db": replace(again, revision=9)}, "root@n1")
     assert refusal(cib, other) is RefusalCode.UNKNOWN_KEY
     assert refusal(cib, replace(other, values={"db": replace(again, earlier={})})) is RefusalCode.UNKNOWN_KEY
-    lost = put(cib, replace(other, values={}))
+    assert refusal(cib, replace(other, values={})) is RefusalCode.STILL_ACTIVE, "nothing could find or end what runs"
+    ended = done(cluster(), value(cluster(), "db", "one"))
+    lost = put(ended, replace(other, expected_version=ended.secrets.version, values={}))
     assert (lost.cib.secrets.values, [each.kind for each in lost.changes]) == ({}, [ChangeKind.SECRET_CHANGED])
+
+
+def test_what_has_ended_keeps_no_secret_that_nobody_can_open() -> None:
+    cib = running(done(cluster(), value(cluster(), "db", "one")), "secret:db@1")
+    at = WallTime(2)
+    stop = OperationRecord("stop", 0, 2, ExitCode.OK, ExecutionStatus.DONE, ExitCode.OK, at, at)
+    history = cib.status.nodes[N2].histories[WEB]
+    stopped = replace(history, records={**history.records, "stop_0": stop})
+    node = replace(cib.status.nodes[N2], histories={WEB: stopped}, unverified=frozenset({WEB}))
+    cib = replace(cib, status=replace(cib.status, nodes={**cib.status.nodes, N2: node}))
+    assert done(cib, RotateSecrets(cib.secrets.version, "k2", KEYS, {}, "root@n1")).secrets.values == {}
 
 
 def test_members_without_the_key_get_it_once() -> None:

@@ -125,9 +125,11 @@ def test_an_action_waits_for_the_key_and_fails_on_this_node_alone_without_it() -
     assert bench.agents.given == [{"a": "newest"}]
 
     late = Bench(has_key=False)
-    late.run("start", a="secret:db@7")
+    for action in ("start", "stop"):
+        late.run(action, a="secret:db@7")
     late.clock.run(KEY_WAIT_MS)
-    assert late.codes() == [(ExitCode.ARGUMENTS, "a: this node cannot open secret db")]
+    assert late.codes() == [(ExitCode.ARGUMENTS, "a: this node cannot open secret db")] * 2
+    assert late.agents.given == [], "a stop without the value finds nothing, and says that all has ended"
     assert late.agents.given == []
 
 
