@@ -306,7 +306,7 @@ SUPPOSED = ("", "-d n1", "-d n2 -d n3", "-f n1", "-f n2", "-u n3", "-r gold", "-
 INJECTED = ("a_monitor_10000@n1=7", "b_monitor_10000@n1=1", "p_monitor_10000@n2=8", "q_monitor_10000@n2=5",
             "a_start_0@n1=1", "late_monitor_0@n2=7", "a_monitor_0@n2=5")  # fmt: skip
 FAILED = ("a_start_0@n2=1", "m_stop_0@n3=1", "a_stop_0@n1=5", "off_monitor_0@n3=0", "off_monitor_0@n3=1",
-          "e_stop_0@n3=1", "nothing_start_0@n9=1")  # fmt: skip
+          "off_monitor_0@n3=7", "e_start_0@n2=1", "e_stop_0@n3=1", "nothing_start_0@n9=1")  # fmt: skip
 PLANNED_CALLS = [
     *(f"crm_simulate -x FILE {words} {supposed}".strip() for supposed in SUPPOSED for words in ("-S", "-R")),
     *(f"crm_simulate -x FILE -R -i {each}" for each in INJECTED),

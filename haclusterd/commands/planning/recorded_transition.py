@@ -112,13 +112,14 @@ def executed(plan: Plan) -> Iterator[GraphAction]:
 
 
 def executed_in_passes(
-    listing: Iterable[int], inputs: Mapping[int, Sequence[int]], held_back: Set[int],
-    failing: Set[int] = frozenset(), done_all_the_same: Set[int] = frozenset(),
+    listing: Iterable[int], inputs: Mapping[int, Sequence[int]], held_back: Set[int], *,
+    failing: Set[int] = frozenset(), pseudo: Set[int] = frozenset(), urgent: Set[int] = frozenset(),
 ) -> Iterator[int]:
     """Yield the numbers of the actions that are executed in the order in which crm_simulate executes them.
 
     It goes through the whole list again and again, and each time executes what has nothing left to wait for. What is
-    not in the list comes after it. After one that fails it executes only what is done all the same.
+    not in the list comes after it. After one that fails it executes only what is pseudo or urgent; what waits for one
+    that failed, only if it is urgent.
     """
     places = {number: at for at, number in enumerate(dict.fromkeys((*listing, *inputs)))}
     missing = {number: len(before) for number, before in inputs.items()}
@@ -131,11 +132,13 @@ def executed_in_passes(
     has_failed = False
     while ready:
         count, place, number = heappop(ready)
-        if number in held_back or (has_failed and number not in done_all_the_same):
+        if number in held_back or (has_failed and number not in pseudo and number not in urgent):
             continue
         yield number
         has_failed = has_failed or number in failing
         for follower in followers.get(number, ()):
+            if number in failing and follower not in urgent:
+                continue
             missing[follower] -= 1
             if not missing[follower]:
                 heappush(ready, (count if places[follower] > place else count + 1, places[follower], follower))

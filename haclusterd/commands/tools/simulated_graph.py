@@ -7,8 +7,7 @@ scheduler's own; an action waits only for what it would not have to wait for any
 from collections.abc import Iterator, Mapping, Sequence
 
 from haclusterd.formats.cib_xml.elements import element
-from haclusterd.formats.cib_xml.status_writer import FEATURE_SET, node_numbers
-from haclusterd.model.cluster import Cib
+from haclusterd.formats.cib_xml.status_writer import FEATURE_SET
 from haclusterd.model.configuration import Configuration, Primitive, effective
 from haclusterd.model.graph import ActionKind, GraphAction, Plan
 from haclusterd.model.ids import NodeName, base_of
@@ -49,9 +48,11 @@ def key_of(action: GraphAction) -> str:
 # As XML
 
 
-def as_xml(cib: Cib, found: Plan, shown: Configuration) -> str:
-    """Return the transition graph; parameters of agents are those of the configuration that is shown."""
-    numbers = node_numbers(cib)
+def as_xml(numbers: Mapping[NodeName, str], found: Plan, shown: Configuration) -> str:
+    """Return the transition graph; parameters of agents are those of the configuration that is shown.
+
+    `numbers` are the ids of nodes.
+    """
     actions = found.graph.actions
     synapses = (
         line for place, action in enumerate(_in_order(found))

@@ -1,7 +1,7 @@
 """What of a plan crm_simulate executes, in its order, and what is so afterwards; also when an action fails (`-F`).
 
-An action that is supposed to fail ends the transition: then only what no agent does comes to pass, and what tells the
-others how it ended, which has the highest priority (measured with crm_simulate 2.1.5).
+An action that is supposed to fail ends the transition: then only what no agent does comes to pass, unless it waits for
+that action, and what has the highest priority, as to tell the others how it ended (measured with crm_simulate 2.1.5).
 """
 
 import re
@@ -11,20 +11,21 @@ from haclusterd.commands.planning.injection import operation_failure
 from haclusterd.commands.planning.planning import plan, status_for_pacemakers_tools
 from haclusterd.commands.planning.recorded_transition import executed_in_passes, recorded, without_marks
 from haclusterd.commands.tools.call import ToolUsageError
-from haclusterd.formats.cib_xml.status_writer import node_numbers
 from haclusterd.model.cluster import Cib
 from haclusterd.model.graph import ActionKind, GraphAction, Plan
 from haclusterd.model.history import operation_key
-from haclusterd.model.ids import ResourceId
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
-from haclusterd.model.ocf import ActionName
+from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.records import dataclass, replace
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.verbs.answers.simulation import PlannedAction
 
+Numbers = Mapping[NodeName, str]
+"""The ids of nodes."""
 _RESULT = re.compile(
-    r"(?P<resource>.+)_(?P<task>[a-z][a-z-]*(?:_to|_from)?)_(?P<interval>\d{1,12})@(?P<node>[^=]+)=(?P<code>\d{1,3})",
+    r"(?P<resource>.+?)_(?P<task>[a-z][a-z-]*(?:_to|_from)?)_(?P<interval>\d{1,12})@(?P<node>[^=]+)=(?P<code>\d{1,3})",
     re.ASCII,
 )
 
@@ -65,29 +66,34 @@ class Step:
 
 
 def steps(
-    cib: Cib, found: Plan, actions: Sequence[PlannedAction], failures: Sequence[str], now: WallTime
+    cib: Cib, found: Plan, actions: Sequence[PlannedAction], *, failures: Sequence[str], now: WallTime,
+    numbers: Numbers,
 ) -> list[Step]:
     """Return what is executed, in the order in which crm_simulate executes it. Raises ToolUsageError."""
     wanted = [result_of(each, "--op-fail") for each in failures]
     failing: dict[int, int] = {}
     for number, action in found.graph.actions.items():
         codes = [each.code for each in wanted if _is_of(each, action, found.listing)]
-        if codes and codes[0] != int(action.target_exit_code):
+        if codes:
             failing[number] = codes[0]
     by_number = {each.id: each for each in actions}
-    all_the_same = {each.id for each in actions if each.kind == "pseudo"}
-    all_the_same |= {number for number, action in found.graph.actions.items() if action.priority >= INFINITY}
+    pseudo = {each.id for each in actions if each.kind == "pseudo"}
+    urgent = {number for number, action in found.graph.actions.items()
+              if action.priority >= INFINITY and action.kind is not ActionKind.FENCE}  # fmt: skip
     inputs = {each.id: each.after or () for each in actions}
-    order = executed_in_passes(found.listing, inputs, found.held_back, failing.keys(), all_the_same)
-    return [Step(by_number[number], failing.get(number), _injected(cib, by_number[number], failing.get(number), now))
-            for number in order]  # fmt: skip
+    order = executed_in_passes(found.listing, inputs, found.held_back, failing=failing.keys(), pseudo=pseudo,
+                               urgent=urgent)  # fmt: skip
+    ends = ((by_number[number], failing.get(number)) for number in order)
+    return [Step(action, code, _injected(cib, action, code, now, numbers)) for action, code in ends]
 
 
-def _injected(cib: Cib, action: PlannedAction, code: int | None, now: WallTime) -> tuple[str, ...]:
+def _injected(
+    cib: Cib, action: PlannedAction, code: int | None, now: WallTime, numbers: Numbers
+) -> tuple[str, ...]:
     if code is None:
         return ()
     result = _result_of(action, code)
-    return tuple(failure_of(_failed(cib, result, now), result, now))
+    return tuple(failure_of(_failed(cib, result, now), result, now, numbers))
 
 
 def _result_of(action: PlannedAction, code: int) -> Result:
@@ -152,11 +158,12 @@ def with_unclean(cib: Cib, now: WallTime, options: ScheduleOptions) -> Cib:
     return replace(cib, status=replace(cib.status, nodes=nodes))
 
 
-def failure_of(cib: Cib, wanted: Result, now: WallTime) -> Iterator[str]:
+def failure_of(cib: Cib, wanted: Result, now: WallTime, numbers: Numbers) -> Iterator[str]:
     """Say what is counted for a result that is injected, if it is a failure."""
     name = next(each for each in cib.status.nodes if each.lower() == wanted.node.lower())
     history = cib.status.nodes[name].histories[ResourceId(wanted.resource)]
-    if history.records[operation_key(wanted.task, int(wanted.interval))].is_failure:
-        what, where = f"{wanted.resource}#{wanted.task}_{wanted.interval}", f"'{node_numbers(cib)[name]}'"
+    has_nothing = wanted.code == ExitCode.NOT_RUNNING and not int(wanted.interval)
+    if history.records[operation_key(wanted.task, int(wanted.interval))].is_failure and not has_nothing:
+        what, where = f"{wanted.resource}#{wanted.task}_{wanted.interval}", f"'{numbers.get(name, name)}'"
         yield f"Injecting attribute fail-count-{what}=value++ into /node_state {where}"
         yield f"Injecting attribute last-failure-{what}={now // 1000} into /node_state {where}"

@@ -5,7 +5,7 @@ crm_simulate(8) of Pacemaker 2.1.5.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from haclusterd.commands import simulate
 from haclusterd.commands.configure.view import masked
@@ -36,6 +36,7 @@ from haclusterd.commands.tools.simulated_steps import (
 from haclusterd.commands.tools.simulated_xml import cause, modifications_as_xml, plan_as_xml, pseudo
 from haclusterd.formats.cib_xml.document import read_cib
 from haclusterd.formats.cib_xml.merging import merged
+from haclusterd.formats.cib_xml.status_writer import node_numbers
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.graph import Change, Plan
 from haclusterd.model.ids import NodeName
@@ -160,7 +161,7 @@ def _planned(context: Context, call: ToolCall, given: Given, *, is_xml: bool) ->
     if "save_graph" in given:
         own = found.cib.configuration
         shown = own if context.live is None else masked(own, context.agents)
-        files[given.text("save_graph")] = graph_as_xml(found.cib, found.plan, shown)
+        files[given.text("save_graph")] = graph_as_xml(_numbers(context, found.cib), found.plan, shown)
     return _with_files(printed(text), files)
 
 
@@ -182,7 +183,8 @@ def _found(context: Context, given: Given) -> _Planned | tuple[ReportItem, ...]:
     executed = None
     if given.any_of("simulate", "in_place", "fail"):
         failures = [text for name, text in given.pairs if name == "fail"]
-        executed = steps(cib, found, planned.actions, failures, context.now)
+        executed = steps(cib, found, planned.actions, failures=failures, now=context.now,
+                         numbers=_numbers(context, cib))  # fmt: skip
     end = cib if executed is None else afterwards(cib, found, executed, context.now)
     shown = with_unclean(end, context.now, options) if "fail" in given else end
     judged = list(_judged(replace(context, cib=cib), given, found))
@@ -272,6 +274,13 @@ def _with_files(outcome: Outcome[ToolOutput], files: dict[str, str]) -> Outcome[
 # Suppositions
 
 
+def _numbers(context: Context, cib: Cib) -> Mapping[NodeName, str]:
+    """Return the ids of nodes; in a file a node that has none goes by its name."""
+    if context.live is not None:
+        return node_numbers(cib)
+    return {name: entry.id or name for name, entry in cib.configuration.nodes.items()}
+
+
 def _is_true(text: str) -> bool:
     return text.lower() in ("1", "true", "yes", "on", "y")
 
@@ -303,7 +312,8 @@ def _supposed(context: Context, given: Given) -> tuple[Cib | tuple[ReportItem, .
     if isinstance(cib, tuple):
         return cib, said
     for text, result in zip(named["inject"], results, strict=True):
-        said += [f"Injecting {text} into the configuration", *failure_of(cib, result, context.now)]
+        counted = failure_of(cib, result, context.now, _numbers(context, cib))
+        said += [f"Injecting {text} into the configuration", *counted]
     nodes = dict(cib.status.nodes)
     for name in map(NodeName, named["node_down"]):
         nodes[name] = NodeStatus(name, NodeState.LEFT, nodes[name].incarnation, context.now)

@@ -18,7 +18,7 @@ from haclusterd.formats.cib_xml.status_writer import status_lines
 from haclusterd.formats.cib_xml.upgrade import is_of_today
 from haclusterd.formats.cib_xml.writer import WRITTEN, write_configuration, written_at
 from haclusterd.model.cluster import Cib
-from haclusterd.model.records import dataclass, field
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.wire.xml_text import escape
 
 _RESOURCES = frozenset({"primitive", "group", "clone", "master", "bundle"})
@@ -48,7 +48,7 @@ def merged(document: str, old: Cib, new: Cib, user: str) -> str:
         root = _parsed(document)
         _rewrite(root, new)
     if old.status != new.status:
-        _merge_status(root, old, new)
+        _merge_status(root, _with_ids(old), _with_ids(new))
     _stamp(root, new, user)
     return before + _text(root) + after
 
@@ -82,6 +82,12 @@ def _rewrite(root: ET.Element, new: Cib) -> None:
         _insert(section, len(section), child, 1)
     if not is_of_today(root.get("validate-with")):
         root.set("validate-with", WRITTEN)
+
+
+def _with_ids(cib: Cib) -> Cib:
+    """Return a CIB whose nodes have the ids of the document: where it says no other, the name."""
+    nodes = {name: replace(entry, id=entry.id or name) for name, entry in cib.configuration.nodes.items()}
+    return replace(cib, configuration=replace(cib.configuration, nodes=nodes))
 
 
 def _merge_status(root: ET.Element, old: Cib, new: Cib) -> None:

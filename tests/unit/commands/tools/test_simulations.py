@@ -6,7 +6,9 @@ import pytest
 
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
+from haclusterd.commands.tools.simulated_steps import result_of
 from haclusterd.formats.cib_xml.document import read_cib
+from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName, ResourceId
 from tests.administered_clusters import NOW, Cluster, formed
 
@@ -123,3 +125,48 @@ def test_what_is_stored_in_place_is_a_file(words: str) -> None:
     outcome = registry.run("tool.run", {"tool": "crm_simulate", "words": words.split(), "text": "<cib/>"}, context)
     assert isinstance(outcome.data, dict)
     assert (outcome.exit_status, "-x FILE" in str(outcome.data["err"])) == (64, True)
+
+
+NAMED = """<cib validate-with="pacemaker-3.9" epoch="1" num_updates="0" admin_epoch="0" have-quorum="1">
+<configuration><crm_config><cluster_property_set id="o"><nvpair id="o1" name="stonith-enabled" value="false"/>
+</cluster_property_set></crm_config><nodes><node id="hex-1" uname="hex-1"/></nodes><resources>
+<primitive id="vm" class="ocf" provider="pacemaker" type="Dummy"/><group id="g">
+<primitive id="q" class="ocf" provider="pacemaker" type="Dummy"/>
+<primitive id="r" class="ocf" provider="pacemaker" type="Dummy"/></group></resources><constraints/></configuration>
+<status><node_state id="hex-1" uname="hex-1" in_ccm="true" crmd="online" join="member" expected="member"/></status>
+</cib>
+"""
+
+
+def answered(words: str, text: str) -> str:
+    asked = {"tool": "crm_simulate", "words": words.split(), "text": text}
+    data = registry.run("tool.run", asked, Context(Cib(), NOW, "root@n1")).data
+    assert isinstance(data, dict)
+    return str(data["out"])
+
+
+def test_a_node_without_an_id_goes_by_its_name_in_a_file() -> None:
+    cluster = clustered()
+    out = saved(cluster, "-x cib.xml -S -O out", NAMED)["out"]
+    assert (out.count("<node_state "), out.count('<node_state id="hex-1" ')) == (1, 1)
+    assert "into /node_state 'hex-1'\n" in answered("-x cib.xml -F vm_start_0@hex-1=1", NAMED)
+
+
+def test_what_waits_for_a_failure_does_not_come_to_pass() -> None:
+    executed = answered("-x cib.xml -F q_start_0@hex-1=1", NAMED).partition("Executing Cluster Transition:\n")[2]
+    assert "  * Resource action: q               start on hex-1\nPretending action " in executed
+    assert "r               start" not in executed
+    assert "g_running_0" not in executed
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("a_b_monitor_10000@n1=7", ("a_b", "monitor", "10000", "n1", 7)),
+        ("vm_migrate_to_0@n1=1", ("vm", "migrate_to", "0", "n1", 1)),
+        ("vm:1_migrate_from_0@n.example.com=1", ("vm:1", "migrate_from", "0", "n.example.com", 1)),
+    ],
+)
+def test_a_result_is_read(text: str, parts: tuple[str | int, ...]) -> None:
+    found = result_of(text, "--op-fail")
+    assert (found.resource, found.task, found.interval, found.node, found.code) == parts
