@@ -2876,6 +2876,12 @@ AGENTS = (
         "a question for a node's status is accepted as what fences it: it counts as dead, and runs on",
     ),
     Mutant(
+        "gate:ask",
+        "replace(context, validations=None)",
+        "context",
+        "who may change next to nothing has an agent execute as root what a parameter of theirs names",
+    ),
+    Mutant(
         "Ours.resource_of",
         "instance and found is not None and is_genuine(marks, found.start_time, seal)",
         "instance",

@@ -1,10 +1,10 @@
 """The one way to a verb for everybody who asks: what they may ask, what the verb sees, what it may change.
 
 Invariant: who is restricted by access control lists is answered from a CIB without what they may not read; what a verb
-proposes for them is judged before it leaves here; a guess of what they may not read is not confirmed; and no answer has
-a name in it that they cannot know. The judgement is made over the CIB that the verb decides over, and a change of the
-configuration is proposed against its version: if the lists change before it is committed, it is refused and judged
-again (docs/design/0014-who-may.md).
+proposes for them is judged before it leaves here, and before any agent is asked about it, which is done as root; a
+guess of what they may not read is not confirmed; and no answer has a name in it that they cannot know. The judgement is
+made over the CIB that the verb decides over, and a change of the configuration is proposed against its version: if the
+lists change before it is committed, it is refused and judged again (docs/design/0014-who-may.md).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -61,7 +61,8 @@ def ask(verb: RunnableVerb, arguments: Mapping[str, Json], context: Context) -> 
     may_change = verb.may_change and not verb.only_asks(arguments)
     if not may_change:
         return _answered_from_view(verb, arguments, context, view, rules)
-    return _judged_change(verb, arguments, context, view, rules)
+    judged = _judged_change(verb, arguments, replace(context, validations=None), view, rules)
+    return judged if judged.is_refused else _judged_change(verb, arguments, context, view, rules)
 
 
 def _answered_from_view(
@@ -115,7 +116,7 @@ def _objections_to_guesses(
         return True, []
     is_operating = Permission.OPERATE.covers(verb.permission_for(arguments))
     for cib in (view.cib, bare_of(context.cib, view, rules, keeps_agents=is_operating)):
-        outcome = run_verb(verb, arguments, _seen(context, cib, rules))
+        outcome = run_verb(verb, arguments, replace(_seen(context, cib, rules), validations=None))
         if not outcome.is_refused:
             return True, objections(cib, rules, outcome.commands, is_operating=is_operating)
     return False, []

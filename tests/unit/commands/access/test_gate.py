@@ -14,6 +14,7 @@ from haclusterd.commands.context import Context, Event
 from haclusterd.commands.outcome import AnyOutcome
 from haclusterd.commands.permissions import access_of
 from haclusterd.model.access import Principal
+from haclusterd.model.agents import AgentFacts, ParameterFacts, Validation, ValidationQuestion
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
@@ -73,6 +74,41 @@ def ask(name: str, arguments: dict[str, Json], user: str, *groups: str) -> AnyOu
     access = access_of(BASE.cib.in_force, Principal(user, groups))
     context = Context(BASE.cib, NOW, f"{user}@n1", live=BASE.live, past=BASE.past, access=access, is_forced=True)
     return registry.run(name, arguments, context)
+
+
+VALIDATED = AgentFacts(
+    parameters={"command": ParameterFacts(), "ready_url": ParameterFacts()},
+    action_timeouts_ms={"start": 20_000, "validate-all": 5000},
+)
+
+
+class Questions:
+    """The questions to agents that a request has; none is answered."""
+
+    def __init__(self) -> None:
+        self.wanted: list[ValidationQuestion] = []
+
+    def answer(self, question: ValidationQuestion) -> Validation | None:
+        self.wanted.append(question)
+        return None
+
+
+@pytest.mark.parametrize(
+    ("user", "resource", "asked"),
+    [("bob", "evil", []), ("bob", "web", []), ("alice", "evil", []), ("dave", "evil", []), ("carol", "evil", ["evil"])],
+)
+def test_no_agent_is_asked_about_parameters_that_may_not_be_set(user: str, resource: str, asked: list[str]) -> None:
+    """Agents are asked as root, and many execute what their parameters name (validate-all)."""
+    questions = Questions()
+    access = access_of(BASE.cib.in_force, Principal(user))
+    agents = {"ocf:haclusterd:http-service": VALIDATED}
+    context = Context(
+        BASE.cib, NOW, f"{user}@n1", live=BASE.live, access=access, is_forced=True, agents=agents, validations=questions
+    )
+    words = ("primitive", resource, "ocf:haclusterd:http-service", "params", "command=/srv/mine")
+    outcome = registry.run(*statement(*words), context)
+    assert sorted({question.resource for question in questions.wanted}) == asked
+    assert outcome.is_refused == (not asked), said(outcome)
 
 
 def said(outcome: AnyOutcome) -> str:
