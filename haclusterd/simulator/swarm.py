@@ -248,8 +248,12 @@ def is_rolled_back(seed: int) -> bool:
 
 
 def has_settings(seed: int) -> bool:
-    """Tell whether people set in a seed what is hardly ever set (`faults.settings`)."""
-    return random.Random(f"settings/{seed}").random() < SETTINGS_SHARE and mode_of(seed) not in ALONE
+    """Tell whether people set in a seed what is hardly ever set (`faults.settings`).
+
+    They take all of it back, and a rollback might not.
+    """
+    is_drawn = random.Random(f"settings/{seed}").random() < SETTINGS_SHARE
+    return is_drawn and mode_of(seed) not in ALONE and not is_rolled_back(seed)
 
 
 def is_promotable(seed: int) -> bool:

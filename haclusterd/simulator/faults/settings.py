@@ -15,6 +15,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.records import replace
 from haclusterd.simulator.faults.base import Drawn, End, Kind
 from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster
 
@@ -22,6 +23,8 @@ Nodes = Sequence[NodeName]
 Chance = random.Random
 Fault = Drawn[Cluster]
 LASTS_MS = (500, 20_000)
+LOOKS, AGAIN_MS = 20, 1000
+"""So often people look whether what they have set is taken back: another change may have been faster."""
 Values = tuple[str, ...]
 PROPERTIES: tuple[tuple[str, Values, str], ...] = (
     ("node-pending-timeout", ("500ms", "1s", "2s"), "0"),
@@ -143,9 +146,17 @@ def set_operation(chance: Chance, _nodes: Nodes) -> Fault:
         found = cluster.cib.configuration.resources.get(ResourceId(owner))
         if not isinstance(found, Primitive):
             return None
-        before = found.operations
-        put(cluster, tuple(map(changed, before)))
-        return lambda: put(cluster, before)
+        made = {changed(each): each for each in found.operations if changed(each) != each}
+
+        def put_back(looks: int = LOOKS) -> None:
+            found = cluster.cib.configuration.resources.get(ResourceId(owner))
+            if isinstance(found, Primitive) and not made.keys().isdisjoint(found.operations):
+                put(cluster, tuple(made.get(each, each) for each in found.operations))
+            if looks:
+                cluster.world.after(AGAIN_MS * MS, lambda: put_back(looks - 1))
+
+        put(cluster, tuple(map(changed, found.operations)))
+        return put_back
 
     return Drawn(f"{action} of {owner} {text}", begin, chance.randint(*LASTS_MS))
 
