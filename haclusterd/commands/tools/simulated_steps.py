@@ -103,8 +103,10 @@ def _result_of(action: PlannedAction, code: int) -> Result:
 
 
 def _failed(cib: Cib, result: Result, now: WallTime) -> Cib:
+    """Return a CIB with a failure. Raises ToolUsageError for what is no primitive, as the connection to a guest."""
     changed = operation_failure(cib, result.as_supposition, now)
-    assert isinstance(changed, Cib), result
+    if not isinstance(changed, Cib):
+        raise ToolUsageError(f"--op-fail: {changed.message}")
     return changed
 
 

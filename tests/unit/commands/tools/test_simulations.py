@@ -170,3 +170,15 @@ def test_what_waits_for_a_failure_does_not_come_to_pass() -> None:
 def test_a_result_is_read(text: str, parts: tuple[str | int, ...]) -> None:
     found = result_of(text, "--op-fail")
     assert (found.resource, found.task, found.interval, found.node, found.code) == parts
+
+
+GUEST = NAMED.replace('<primitive id="vm" class="ocf" provider="pacemaker" type="Dummy"/>', """
+<primitive id="vm" class="ocf" provider="pacemaker" type="Dummy"><meta_attributes id="vm-meta">
+<nvpair id="vm-node" name="remote-node" value="guest"/></meta_attributes></primitive>""")
+
+
+def test_the_connection_to_a_guest_node_is_not_supposed_to_fail() -> None:
+    asked = {"tool": "crm_simulate", "words": ["-x", "cib.xml", "-F", "guest_start_0@hex-1=1"], "text": GUEST}
+    outcome = registry.run("tool.run", asked, Context(Cib(), NOW, "root@n1"))
+    assert isinstance(outcome.data, dict)
+    assert (outcome.exit_status, "'guest' is no primitive" in str(outcome.data["err"])) == (64, True)
