@@ -2858,6 +2858,12 @@ AGENTS = (
         "who hangs up and asks again with the same key has the change made twice",
     ),
     Mutant(
+        "ServiceAgent._write_identity",
+        "os.getppid() != action",
+        "False",
+        "a start that was killed begins its service after the stop that follows has found nothing",
+    ),
+    Mutant(
         "ServiceAgent._find_identity",
         "is_genuine(marks, stat.start_time, seal)",
         "True",
