@@ -10,7 +10,7 @@ import pytest
 
 CHECKOUT = Path(__file__).parents[2]
 TOOLS = sorted(path.name for path in (CHECKOUT / "shims").iterdir())
-WITHOUT_A_DAEMON = ("crm_error",)
+WITHOUT_A_DAEMON = ("crm_diff", "crm_error", "crm_verify", "iso8601")
 AGENTS = sorted(path for path in (CHECKOUT / "resource_agents").iterdir() if path.suffix != ".md")
 
 
@@ -106,6 +106,24 @@ def test_an_installed_tool_that_asks_no_daemon_runs_alone(environment: Path, too
         check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (64, "", f"{tool}: Unknown option --frobnicate\n")
+
+
+@pytest.mark.slow
+def test_an_installed_tool_plans_a_file_with_the_program_that_is_installed_with_it(
+    environment: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "cib.xml"
+    file.write_text(
+        '<cib><configuration><crm_config/><nodes><node id="1" uname="n1"/></nodes><resources>'
+        '<primitive id="web" class="ocf" provider="heartbeat" type="Dummy"/></resources><constraints/>'
+        '</configuration><status><node_state id="1" uname="n1" crmd="online" in_ccm="true" join="member"/></status>'
+        "</cib>"
+    )
+    done = subprocess.run(
+        [environment / "share/haclusterd/shims/crm_simulate", "-Sx", file], env={"PATH": "/usr/bin:/bin"},
+        capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert (done.returncode, "web" in done.stdout) == (0, True), done.stderr
 
 
 @pytest.mark.slow
