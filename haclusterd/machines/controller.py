@@ -343,7 +343,7 @@ class ControllerMachine:
         effects.extend(self._close(term, cib, changes, moment))
         effects.extend(self._advance(term, cib, changes, moment))
         if is_time or self._planning.is_due:
-            effects.extend(self._end_idle_transition(term, cib))
+            effects.extend(self._end_idle_transition(term, cib, is_time=is_time))
         effects.extend(self._end_outdated_transition(term, cib, moment))
         is_settled = term.membership.is_settled(cib, report) and cib.is_judged
         effects.extend(self._take_answer(term, cib, moment, is_settled=is_settled))
@@ -431,8 +431,8 @@ class ControllerMachine:
         return effects
 
     @staticmethod
-    def _end_idle_transition(term: _DcTerm, cib: Cib) -> Sequence[Effect]:
-        effects = term.transition.end_if_idle(cib) if term.transition is not None else ()
+    def _end_idle_transition(term: _DcTerm, cib: Cib, *, is_time: bool) -> Sequence[Effect]:
+        effects = term.transition.end_if_idle(cib, is_time=is_time) if term.transition is not None else ()
         if effects:
             term.drop_transition()
         return effects

@@ -201,10 +201,27 @@ class TransitionMachine:
         return effects
 
     def _continue_delays(self) -> None:
-        """At the beginning, continue the delays of actions that an earlier plan found ready too."""
+        """At the beginning, continue the delays of actions that an earlier plan found ready too.
+
+        One that waits for notifications alone counts as ready: each plan announces the same start again.
+        """
         if not self._is_begun:
             self._is_begun = True
-            self._delays.keep({delayed(tracked.action) for ready in self._by_node.ready.values() for tracked in ready})
+            self._delays.keep({delayed(tracked.action) for tracked in self._announced()})
+
+    def _announced(self) -> Iterator[TrackedAction]:
+        """Yield what is ready, and what is as soon as notifications have ended."""
+        waits = {number: tracked.open_inputs for number, tracked in self._tracked.items()}
+        found = [tracked for ready in self._by_node.ready.values() for tracked in ready]
+        while found:
+            tracked = found.pop()
+            yield tracked
+            if not needs_no_hand(tracked.action) and tracked.action.name != ActionName.NOTIFY:
+                continue
+            for following in tracked.dependants:
+                waits[following.action.id] -= 1
+                if not waits[following.action.id]:
+                    found.append(following)
 
     def _link(self) -> None:
         """Find out what waits for what, and what is ready at once."""
@@ -275,14 +292,16 @@ class TransitionMachine:
         for key in keys:
             self._by_node.dropped(key)
 
-    def end_if_idle(self, cib: Cib) -> Sequence[Effect]:
+    def end_if_idle(self, cib: Cib, *, is_time: bool) -> Sequence[Effect]:
         """Abort a transition with nothing in flight: it waits for a fencing or an unfencing, which may take forever.
 
-        Time alone may have changed what is wanted meanwhile (an expired failure, a rule), or an order of an earlier
-        transition has ended, which this one left out together with all that comes after it. No order of those is
-        voided. A start-delay in progress continues in the next plan.
+        Time alone may have changed what is wanted meanwhile (`is_time`: an expired failure, a rule), or an order of an
+        earlier transition has ended, which this one left out together with all that comes after it. No order of those
+        is voided. A start-delay in progress is waited for unless it is time; it continues in the next plan.
         """
         if self._state is not TransitionState.RUNNING or self._by_node.is_any_issued:
+            return ()
+        if self._deadline != NEVER and not is_time:
             return ()
         return self._abort(cib, "planned again, since nothing of it is under way", frozenset())
 

@@ -297,6 +297,44 @@ def test_a_start_delay_goes_on_when_time_alone_has_it_planned_again() -> None:
     assert orders_of(dc.step()) == ["db_start"]
 
 
+def announced_start() -> Plan:
+    """Plan a start with a start-delay, of which another instance is notified before."""
+    notify = act(2, ActionName.NOTIFY, WEB, N3)
+    return Plan(TransitionGraph({1: delayed_start(2), 2: notify}), {})
+
+
+def have_notified(dc: Dc, effects: Sequence[Effect]) -> None:
+    """Commit the notification that is ordered, and that it has ended."""
+    assert orders_of(effects) == ["web_notify"]
+    commit(dc, effects)
+    [key] = dc.cluster.status(N3).orders
+    assert orders_of(dc.change(commands.RecordResults(N3, life(N3), (ended_well(key, WEB, "notify"),)))) == []
+
+
+def test_a_start_delay_that_is_announced_by_a_notification_is_waited_for_without_another_plan() -> None:
+    """Each plan would notify again, whose end is a reason to plan again (seed 640193)."""
+    dc = Dc()
+    dc.plan = announced_start()
+    have_notified(dc, dc.step())
+    dc.now += 7999
+    assert orders_of(dc.step()) == []
+    assert len(dc.planned) == 1
+    dc.now += 1
+    assert orders_of(dc.step()) == ["db_start"]
+
+
+def test_a_start_delay_goes_on_over_plans_that_notify_of_that_start_again() -> None:
+    dc = Dc()
+    dc.plan = announced_start()
+    began_at = dc.now
+    have_notified(dc, dc.step())
+    for value in range(3):
+        dc.now += 2500
+        have_notified(dc, dc.change(attribute(value)))
+    dc.now = began_at + 8000
+    assert orders_of(dc.step()) == ["db_start"]
+
+
 @pytest.mark.parametrize(
     "between",
     [TransitionGraph(), TransitionGraph({1: delayed_start(2), 2: act(2, ActionName.START, WEB)})],
