@@ -2858,6 +2858,30 @@ AGENTS = (
         "who hangs up and asks again with the same key has the change made twice",
     ),
     Mutant(
+        "TransitionMachine._announced",
+        "tracked.action.name != ActionName.NOTIFY",
+        "True",
+        "a start with a start-delay that others are notified of never begins while an attribute changes all the time",
+    ),
+    Mutant(
+        "TransitionMachine.end_if_idle",
+        "self._deadline != NEVER and not is_time",
+        "False",
+        "a start with a start-delay is announced to the other instances again and again, and never begins",
+    ),
+    Mutant(
+        "graph:_started",
+        "found is not None and was_run(found)",
+        "found is not None",
+        "what was to start by a secret that there was not is probed by it for ever, and never starts",
+    ),
+    Mutant(
+        "history_says_active",
+        "record.status is ExecutionStatus.PENDING",
+        "False",
+        "a stop that is under way in a CIB of Pacemaker counts as done: a plan of it starts the resource elsewhere",
+    ),
+    Mutant(
         "ServiceAgent._write_identity",
         "os.getppid() != action",
         "False",
