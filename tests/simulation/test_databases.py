@@ -3,20 +3,23 @@
 import pytest
 
 from haclusterd.cib.commands import RequestFence, SetTransientAttribute
-from haclusterd.cib.edits import Edit
+from haclusterd.cib.edits import Edit, PutResource
 from haclusterd.model.cluster import NodeState
-from haclusterd.model.ids import NodeName
+from haclusterd.model.configuration import AttributeSet, Clone
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.simulator.checks.checker import ViolationError
 from haclusterd.simulator.checks.coverage import ANSWER
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.hosts.fence_devices import FaultMode
-from haclusterd.simulator.hosts.truth import promoted
+from haclusterd.simulator.hosts.truth import number_of, promoted
 from haclusterd.simulator.scenario import Cluster
 from haclusterd.simulator.writing_agents import ScoringAgents
 from tests.simulation.copies_scenarios import PG, SETTLED_MS
 
 PRIMARY = promoted(PG)
+CLONE = ResourceId("pgs")
 SLOW_PROMOTE = AgentRun(duration_ms=12_000, effect_at_percent=95)
 
 
@@ -82,6 +85,18 @@ def test_a_primary_that_is_killed_is_recovered_where_it_is() -> None:
     cluster.until(lambda: answers(cluster, "monitor") == 1, SETTLED_MS, "its monitor says what it was")
     cluster.until_settled(SETTLED_MS, "all copies run")
     assert cluster.node_of(PRIMARY) == primary
+
+
+def test_instances_of_a_unique_clone_have_data_of_their_own() -> None:
+    """Their probes answer nothing for a primary that ran before under the one name of all (seed 650711)."""
+    cluster = database()
+    clone = cluster.cib.configuration.resources[CLONE]
+    assert isinstance(clone, Clone)
+    unique = AttributeSet("unique", score=1, pairs=(("globally-unique", "true"), ("promotable", "true")))
+    cluster.configure([PutResource(replace(clone, meta=(*clone.meta, unique)))])
+    cluster.until(lambda: any(map(number_of, cluster.truth.services_on(NodeName("n1")))), SETTLED_MS, "instances run")
+    cluster.until_settled(SETTLED_MS, "all instances run")
+    assert answers(cluster, "probe") == 0
 
 
 @pytest.mark.parametrize("is_notified", [True, False])

@@ -26,7 +26,7 @@ from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.records import dataclass, field, replace
 from haclusterd.ports.agents import ActionMetadata, AdoptedAction, AgentCall, AgentMetadata, AgentResult
 from haclusterd.simulator.hosts.hosts import Boot
-from haclusterd.simulator.hosts.truth import CALLED, PIDFILE, Holding, Truth, base_of, maker, promoted
+from haclusterd.simulator.hosts.truth import CALLED, PIDFILE, Holding, Truth, data_of, maker, promoted
 from haclusterd.simulator.hosts.world import MS, Event, Life, World
 
 SERVICE = AgentReference("ocf", "simulated", "service")
@@ -304,7 +304,7 @@ class HostAgents:
         elif call.action in ("demote", "stop"):
             ended = promoted(call.resource) if call.action == "demote" else call.resource
             self._truth.service_ends(self.node, ended)
-            self._truth.databases.is_shut_down(self.node, base_of(call.resource))
+            self._truth.databases.is_shut_down(self.node, data_of(call.resource))
 
     def _finish(self, running: _Running, run: AgentRun) -> None:
         if running.call.action == "migrate_to" and not running.has_moved:
@@ -342,7 +342,7 @@ class HostAgents:
     def _is_left_by_a_primary(self, call: AgentCall) -> bool:
         """Tell whether nothing runs, and the data is that of a primary which was not shut down."""
         is_active = self._truth.is_active(self.node, call.resource)
-        return not is_active and self._truth.databases.is_primary(self.node, base_of(call.resource))
+        return not is_active and self._truth.databases.is_primary(self.node, data_of(call.resource))
 
     def _finds(self, call: AgentCall) -> bool:
         """Tell whether a call would find what runs here: not what was started in another way."""

@@ -9,7 +9,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 
 
 class Databases:
-    """The data of all hosts."""
+    """The data of all hosts, by whose it is (`truth.data_of`)."""
 
     def __init__(self) -> None:
         self._primitives: frozenset[ResourceId] = frozenset()

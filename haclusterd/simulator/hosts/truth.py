@@ -88,6 +88,11 @@ def number_of(resource: ResourceId) -> int | None:
     return int(number) if number else None
 
 
+def data_of(resource: ResourceId) -> ResourceId:
+    """Return whose data an instance uses: each instance of a unique clone has its own."""
+    return ResourceId(resource.removesuffix(PROMOTED_MARK))
+
+
 class Truth:
     """The facts of all hosts."""
 
@@ -163,7 +168,7 @@ class Truth:
         holding = Holding(resource, node)
         self._arriving.pop(holding, None)
         if is_promoted(resource):
-            self.databases.takes_writes(node, base_of(resource))
+            self.databases.takes_writes(node, data_of(resource))
         if holding not in self._services:
             if made is not None:
                 self._makers[holding] = made
