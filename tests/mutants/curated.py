@@ -2879,7 +2879,7 @@ AGENTS = (
         "history_says_active",
         "record.status is ExecutionStatus.PENDING",
         "False",
-        "a stop that is under way in a CIB of Pacemaker counts as done: a plan of it starts the resource elsewhere",
+        "a stop that is under way in a CIB of Pacemaker counts as ended: the plan starts the resource on another node",
     ),
     Mutant(
         "ServiceAgent._write_identity",
