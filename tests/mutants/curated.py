@@ -69,7 +69,7 @@ ACTIVITY = (
     ),
     Mutant(
         "_replaced",
-        "len(promoted) - len(failed) >= clone.definition.promoted_max",
+        "len(promoted) > clone.definition.promoted_max",
         "False",
         "a former primary that has failed is promoted again, and its successor, which takes writes, is demoted",
     ),

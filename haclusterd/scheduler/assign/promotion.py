@@ -141,7 +141,7 @@ def _sort(clone: Resource, placing: Placing, replaced: Collection[ResourceId]) -
 
 
 def _replaced(clone: Resource, placing: Placing) -> set[ResourceId]:
-    """Return the promoted instances that have failed while as many as may be are promoted and have not.
+    """Return the promoted instances that have failed while more are promoted, with those, than may be.
 
     A primary's machine that comes back when another instance has been promoted still has the score of before. To
     recover it as promoted would demote the one that takes writes. Nor is it promoted in a plan that fences or demotes
@@ -152,7 +152,7 @@ def _replaced(clone: Resource, placing: Placing) -> set[ResourceId]:
         return set()
     promoted = [instance for instance in clone.children if _may_be_promoted(instance)]
     failed = {instance.id for instance in promoted if has_failed(instance) and instance.is_managed}
-    return failed if len(promoted) - len(failed) >= clone.definition.promoted_max else set()
+    return failed if len(promoted) > clone.definition.promoted_max else set()
 
 
 def _may_be_promoted(instance: Resource) -> bool:

@@ -54,6 +54,18 @@ def test_it_is_recovered_where_too_few_others_are_promoted() -> None:
     assert found(replaced_primary(promoted_max=3), ExitCode.FAILED_PROMOTED) == [("demote", "n1"), ("promote", "n1")]
 
 
+def test_two_that_failed_do_not_take_the_place_of_one_that_has_not() -> None:
+    """With promoted-max=2 one of them may be promoted, once both have been demoted (seed 670032)."""
+    cluster = clustered(promoted_max=2)
+    for name in ("n1", "n2"):
+        cluster.fence(name)
+        cluster.settle()
+    for name in ("n1", "n2"):
+        cluster.join(name)
+    found(cluster, ExitCode.FAILED_PROMOTED)
+    assert found(cluster, ExitCode.FAILED_PROMOTED) == [("demote", "n1"), ("demote", "n2")]
+
+
 def test_of_two_that_have_not_failed_the_score_decides() -> None:
     assert found(replaced_primary(), ExitCode.PROMOTED) == [("demote", "n2")]
 
