@@ -606,7 +606,9 @@ def main(arguments: list[str] | None = None) -> int:
     except tuple(CODES) as error:
         return _refuse(str(error), next(code for kind, code in CODES.items() if isinstance(error, kind)))
     except OSError as error:
-        return _refuse(str(error), EXIT_CODE_IO_ERROR if error.errno in PASSING else EXIT_CONFIGURATION)
+        if error.errno in PASSING:
+            return _refuse(UNWRITABLE.format(problem=error), EXIT_CODE_IO_ERROR)
+        return _refuse(str(error), EXIT_CONFIGURATION)
 
 
 def _run(installation: Installation) -> int:
