@@ -111,8 +111,9 @@ EXIT_REMOVED = 67
 EXIT_BUSY = 69
 EXIT_CRASHED = 70
 EXIT_CONFIGURATION = 78
-PASSING = frozenset({
-    errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN,
+OF_DISKS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
+PASSING = OF_DISKS | frozenset({
+    errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN,
     errno.EADDRINUSE, errno.EADDRNOTAVAIL,
 })  # fmt: skip
 """Errors at the start that end without anybody's correcting the configuration."""
@@ -606,9 +607,8 @@ def main(arguments: list[str] | None = None) -> int:
     except tuple(CODES) as error:
         return _refuse(str(error), next(code for kind, code in CODES.items() if isinstance(error, kind)))
     except OSError as error:
-        if error.errno in PASSING:
-            return _refuse(UNWRITABLE.format(problem=error), EXIT_CODE_IO_ERROR)
-        return _refuse(str(error), EXIT_CONFIGURATION)
+        text = UNWRITABLE.format(problem=error) if error.errno in OF_DISKS else str(error)
+        return _refuse(text, EXIT_CODE_IO_ERROR if error.errno in PASSING else EXIT_CONFIGURATION)
 
 
 def _run(installation: Installation) -> int:
