@@ -74,7 +74,7 @@ from haclusterd.cib.codec import iter_fragments
 from haclusterd.commands.planning.planning import load_scheduler
 from haclusterd.entry_points.cluster_setup import initialize, read_keys, remember_members
 from haclusterd.model.cluster import Member
-from haclusterd.model.ids import Incarnation, NodeName
+from haclusterd.model.ids import Incarnation, NodeName, base_of
 from haclusterd.model.records import replace
 from haclusterd.model.requests import Request
 from haclusterd.model.timing import derive
@@ -112,9 +112,9 @@ EXIT_BUSY = 69
 EXIT_CRASHED = 70
 EXIT_CONFIGURATION = 78
 OF_DISKS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
+"""Errors at the start that are those of a disk."""
 PASSING = OF_DISKS | frozenset({
-    errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN,
-    errno.EADDRINUSE, errno.EADDRNOTAVAIL,
+    errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EADDRINUSE, errno.EADDRNOTAVAIL,
 })  # fmt: skip
 """Errors at the start that end without anybody's correcting the configuration."""
 CODES: dict[type[Exception], int] = {
@@ -333,7 +333,7 @@ class Daemon:
             incarnation=incarnation,
             places=SystemdPlaces(os.environ.get("DBUS_SYSTEM_BUS_ADDRESS", DEFAULT_ADDRESS)),
             has_lease=has_lease,
-            is_configured=lambda resource: resource in self._runtime.cib.in_force.resources,
+            is_configured=lambda resource: base_of(resource) in self._runtime.cib.in_force.resources,
         )
         self._services = ServiceAgents(
             clock,

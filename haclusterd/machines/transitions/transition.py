@@ -545,8 +545,10 @@ def _attempts_to_unfence(cib: Cib, action: GraphAction) -> Iterator[FencingRecor
 
 
 def _holding_back(status: NodeStatus) -> tuple[OrderKey, ...]:
-    """Return a node's open orders after which something may come; recurring monitors and notifications hold back
-    nothing."""
+    """Return a node's open orders whose end is worth giving up a transition for, since something may come after them.
+
+    Nothing waits for a recurring monitor, and a notification is soon over.
+    """
     return tuple(
         key for key, order in status.orders.items() if not order.interval_ms and order.action is not ActionName.NOTIFY
     )

@@ -57,6 +57,15 @@ def ended_well(key: OrderKey, resource: ResourceId, action: str) -> OperationRes
     return OperationResult(ResultKind.FINISHED, key, resource, action, *how)
 
 
+def dc_that_knows(*orders: Order) -> Dc:
+    """Return a DC in whose cluster these orders are open; its next plan starts db on n2."""
+    cluster = Cluster()
+    cluster.must(commands.IssueOrders(TERM, orders))
+    dc = Dc(cluster)
+    dc.plan = starting(N2)
+    return dc
+
+
 def transfers(effects: Sequence[Effect]) -> list[NodeName]:
     return [effect.to for effect in effects if isinstance(effect, TransferLeadership)]
 
@@ -98,11 +107,8 @@ def test_a_transition_that_only_waits_for_fencing_is_planned_again_when_what_it_
 
 @pytest.mark.parametrize("action", [ActionName.STOP, ActionName.NOTIFY])
 def test_a_long_transition_is_given_up_for_what_it_left_out_and_nothing_of_it_is_voided(action: ActionName) -> None:
-    cluster = Cluster()
     before = order("1.1.7", action, node=N3, resource=WEB)
-    cluster.must(commands.IssueOrders(TERM, (before,)))
-    dc = Dc(cluster)
-    dc.plan = starting(N2)
+    dc = dc_that_knows(before)
     commit(dc, dc.step())
     ended = ended_well(before.key, WEB, str(action))
     assert commands_of(dc.change(commands.RecordResults(N3, life(N3), (ended,)))) == []
@@ -116,11 +122,8 @@ def test_a_long_transition_is_given_up_for_what_it_left_out_and_nothing_of_it_is
 
 @pytest.mark.parametrize("action", [ActionName.STOP, ActionName.NOTIFY])
 def test_a_plan_is_made_again_when_an_order_that_it_knew_has_ended_meanwhile(action: ActionName) -> None:
-    cluster = Cluster()
     before = order("1.1.7", action, node=N3, resource=WEB)
-    cluster.must(commands.IssueOrders(TERM, (before,)))
-    dc = Dc(cluster)
-    dc.plan = starting(N2)
+    dc = dc_that_knows(before)
     dc.ask()
     dc.ask(*end(dc, before))
     assert commands_of(dc.tell()) == []
@@ -130,11 +133,8 @@ def test_a_plan_is_made_again_when_an_order_that_it_knew_has_ended_meanwhile(act
 
 
 def test_a_plan_is_executed_though_orders_end_again_and_again_while_it_is_made() -> None:
-    cluster = Cluster()
     orders = [order(f"1.1.{number}", ActionName.NOTIFY, node=N3, resource=WEB) for number in range(6)]
-    cluster.must(commands.IssueOrders(TERM, tuple(orders)))
-    dc = Dc(cluster)
-    dc.plan = starting(N2)
+    dc = dc_that_knows(*orders)
     dc.ask()
     found = []
     for each in orders[:4]:
@@ -144,11 +144,8 @@ def test_a_plan_is_executed_though_orders_end_again_and_again_while_it_is_made()
 
 
 def test_a_plan_that_took_long_is_executed_though_an_order_has_ended_meanwhile() -> None:
-    cluster = Cluster()
     before = order("1.1.7", ActionName.STOP, node=N3, resource=WEB)
-    cluster.must(commands.IssueOrders(TERM, (before,)))
-    dc = Dc(cluster)
-    dc.plan = starting(N2)
+    dc = dc_that_knows(before)
     dc.ask()
     dc.now += OUTDATED_PLAN_MS_MAX + 1
     dc.ask(*end(dc, before))
@@ -163,11 +160,8 @@ def end(dc: Dc, before: Order) -> Sequence[Change]:
 
 def test_a_transition_whose_plan_took_long_is_given_up_later() -> None:
     """In a cluster of thousands of resources nothing is ordered for seconds while a plan is made."""
-    cluster = Cluster()
     before = order("1.1.7", ActionName.STOP, node=N3, resource=WEB)
-    cluster.must(commands.IssueOrders(TERM, (before,)))
-    dc = Dc(cluster)
-    dc.plan = starting(N2)
+    dc = dc_that_knows(before)
     dc.ask()
     dc.now += 3000
     commit(dc, dc.tell())
