@@ -6,11 +6,11 @@ Each is set for a while and then taken back. Not drawn is what takes a protectio
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from haclusterd.cib.edits import PutResource
-from haclusterd.model.configuration import Operation, Primitive
+from haclusterd.model.configuration import Operation, Primitive, effective
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.records import replace
 from haclusterd.simulator.faults.base import Drawn, End, Kind
@@ -23,8 +23,9 @@ Nodes = Sequence[NodeName]
 Chance = random.Random
 Fault = Drawn[Cluster]
 LASTS_MS = (500, 20_000)
-LOOKS, AGAIN_MS = 20, 1000
-"""So often people look whether what they have set is taken back: another change may have been faster."""
+LOOKS, AGAIN_MS = 60, 1000
+"""So often people look whether what they have set is taken back: another change may have been faster, or may write what
+it had read before."""
 Values = tuple[str, ...]
 PROPERTIES: tuple[tuple[str, Values, str], ...] = (
     ("node-pending-timeout", ("500ms", "1s", "2s"), "0"),
@@ -102,10 +103,28 @@ def _setting(chance: Chance, owner: str, section: str, name: str, value: str) ->
     where = {"resource": owner, "section": section, "name": name}
 
     def begin(cluster: Cluster) -> End:
+        def is_set() -> bool:
+            found = cluster.cib.configuration.resources.get(ResourceId(owner))
+            blocks = () if found is None else found.meta if section == "meta" else found.parameters
+            return effective(blocks).get(name) == value
+
+        def take_back() -> None:
+            ask(cluster, "resource.setting", {**where, "action": "delete"})
+
         ask(cluster, "resource.setting", {**where, "action": "set", "value": value})
-        return lambda: ask(cluster, "resource.setting", {**where, "action": "delete"})
+        return _until_taken_back(cluster, is_set, take_back)
 
     return Drawn(f"{name} of {owner} is {value}", begin, chance.randint(*LASTS_MS))
+
+
+def _until_taken_back(cluster: Cluster, is_set: Callable[[], bool], take_back: Callable[[], None]) -> End:
+    def look(looks: int = LOOKS) -> None:
+        if is_set():
+            take_back()
+        if looks:
+            cluster.world.after(AGAIN_MS * MS, lambda: look(looks - 1))
+
+    return look
 
 
 OPERATIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
@@ -148,15 +167,15 @@ def set_operation(chance: Chance, _nodes: Nodes) -> Fault:
             return None
         made = {changed(each): each for each in found.operations if changed(each) != each}
 
-        def put_back(looks: int = LOOKS) -> None:
+        def operations() -> tuple[Operation, ...]:
             found = cluster.cib.configuration.resources.get(ResourceId(owner))
-            if isinstance(found, Primitive) and not made.keys().isdisjoint(found.operations):
-                put(cluster, tuple(made.get(each, each) for each in found.operations))
-            if looks:
-                cluster.world.after(AGAIN_MS * MS, lambda: put_back(looks - 1))
+            return found.operations if isinstance(found, Primitive) else ()
 
         put(cluster, tuple(map(changed, found.operations)))
-        return put_back
+        return _until_taken_back(
+            cluster, lambda: not made.keys().isdisjoint(operations()),
+            lambda: put(cluster, tuple(made.get(each, each) for each in operations())),
+        )  # fmt: skip
 
     return Drawn(f"{action} of {owner} {text}", begin, chance.randint(*LASTS_MS))
 
