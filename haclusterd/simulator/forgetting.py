@@ -127,7 +127,10 @@ class Forgetting(Checker):
         if not self._has_forgotten:
             self._cluster.coverage.count("forgetting", "nothing was lost")
         self._is_back_older = False
-        self._cluster.hosts[command.node].disk.when_it_forgets = None
+        disk = self._cluster.hosts[command.node].disk
+        disk.when_it_forgets = None
+        # Nobody looks at what it forgets from here on.
+        disk.stop_lying()
         self.node = None
 
     def _refused(self, node: NodeName, why: str) -> None:

@@ -99,7 +99,9 @@ class Disk:
             self.when_it_forgets()
 
     def stop_lying(self) -> None:
-        """Lie no more, and write what was held back."""
+        """Lie no more, and write what was held back; one that does not lie keeps it in memory until the next fsync."""
+        if not self.lies:
+            return
         self.lies = False
         for file in self._files.values():
             file.flush()
