@@ -5,10 +5,10 @@ from haclusterd.cib.activity import possibly_serving
 from haclusterd.cib.apply_devices import booted
 from haclusterd.cib.apply_fencing import may_be_hit, order_at_work, with_ended_order, without_abandoned_of
 from haclusterd.cib.apply_watchdog import lease_in_force_ms
-from haclusterd.cib.changes import ChangeKind, Facts, RefusalCode
+from haclusterd.cib.changes import Change, ChangeKind, Facts, RefusalCode
 from haclusterd.cib.levels import level_of_all
 from haclusterd.cib.migrations import with_doubt, without_orders_of
-from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, with_node, with_status
+from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, with_node, with_nodes, with_status
 from haclusterd.model import durations
 from haclusterd.model.activity import migrations_at, without_records
 from haclusterd.model.availability import Cause
@@ -333,23 +333,36 @@ def _declare_lost(
 
 
 def set_transient_attribute(cib: Cib, command: commands.SetTransientAttribute, entry: Entry) -> Verdict:
-    """Set or delete a node attribute that a reboot clears; a private one stays private until it is deleted."""
-    status = cib.status.nodes.get(command.node)
-    if status is None:
-        return refuse(cib, RefusalCode.NOT_A_MEMBER, f"{command.node} is not a member of this cluster")
+    """Set or delete an attribute of nodes that a reboot clears; a private one stays private until it is deleted."""
+    unknown = [each for each in command.nodes if each not in cib.status.nodes]
+    if unknown:
+        verb = "is not a member" if len(unknown) == 1 else "are not members"
+        return refuse(cib, RefusalCode.NOT_A_MEMBER, f"{', '.join(unknown)} {verb} of this cluster")
+    changed, changes = dict[NodeName, NodeStatus](), list[Change]()
+    for node in command.nodes:
+        status, news = _with_transient(cib.status.nodes[node], command)
+        changed[node] = status
+        changes += news
+    if all(status is cib.status.nodes[node] for node, status in changed.items()):
+        return accept(cib)
+    return accept(with_nodes(cib, changed), *changes)
+
+
+def _with_transient(
+    status: NodeStatus, command: commands.SetTransientAttribute
+) -> tuple[NodeStatus, tuple[Change, ...]]:
+    """Return a node's status with the attribute, itself where that changes nothing, and the news of it."""
     if command.name in status.private_attributes or (command.is_private and command.name not in status.attributes):
-        return accept(with_node(cib, _with_private(status, command)))
+        return _with_private(status, command), ()
     attributes = {name: value for name, value in status.attributes.items() if name != command.name}
     if command.value is not None:
         attributes[command.name] = command.value
     if attributes == status.attributes:
-        return accept(cib)
+        return status, ()
     what = f"{command.name} deleted" if command.value is None else f"{command.name}={command.value}"
-    return accept(
-        with_node(cib, replace(status, attributes=attributes)),
-        change(ChangeKind.ATTRIBUTE_CHANGED, f"{command.node}: {what}{by(command.author, command.reason)}",
-               node=command.node),
-    )
+    news = change(ChangeKind.ATTRIBUTE_CHANGED, f"{status.name}: {what}{by(command.author, command.reason)}",
+                  node=status.name)  # fmt: skip
+    return replace(status, attributes=attributes), (news,)
 
 
 def _with_private(status: NodeStatus, command: commands.SetTransientAttribute) -> NodeStatus:

@@ -434,6 +434,13 @@ class SetTransientAttribute:
     reason: str = ""
     is_private: bool = False
     """Whether it is for agents only: no rule, plan or CIB in XML shows it."""
+    others: tuple[NodeName, ...] = ()
+    """More nodes whose attribute is set in the same entry: of all of them, or, if one is unknown, of none."""
+
+    @property
+    def nodes(self) -> tuple[NodeName, ...]:
+        """All nodes whose attribute is set."""
+        return (self.node, *self.others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -274,8 +274,6 @@ DEEPER: Mapping[str, Mapping[str, str]] = {
         "watchdog": "the device is named in haclusterd.yaml; see docs/howto/use-a-watchdog.md",
     },
     "node attribute": {"": _NODE_VALUE.format("attribute")},
-    **{f"node {word}": {"--all": "node by node; all at once: crm maintenance on, crm maintenance off"}
-       for word in ("maintenance", "online", "ready", "standby")},
     "node utilization": {"": _NODE_VALUE.format("utilization")},
     " verify": {"scores": "crm resource scores"},
     "resource bundle": {"reset": "crm configure edit NAME", "update": "crm configure edit NAME"},

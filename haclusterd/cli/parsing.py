@@ -176,7 +176,7 @@ def _arguments(level: Level, command: Command, words: Sequence[str]) -> dict[str
     if command.parameters and command.parameters[0].takes is Takes.REST:
         return {**command.fixed, command.parameters[0].name: [command.name, *words]}
     positional, arguments = _options(level, command, words)
-    for parameter in command.parameters:
+    for parameter in _without_the_last(command, positional, arguments):
         if parameter.takes is Takes.ONE:
             if _is_passed_over(command, parameter, positional):
                 continue
@@ -193,6 +193,23 @@ def _arguments(level: Level, command: Command, words: Sequence[str]) -> dict[str
     if positional:
         raise UsageError(f"{_called(level, command)}: too many words: {' '.join(positional)}", _usage(level, command))
     return {**command.fixed, **arguments}
+
+
+def before_the_last(parameters: tuple[Parameter, ...]) -> tuple[tuple[Parameter, ...], Parameter | None]:
+    """Set apart a parameter behind one that takes all words: it is the last word where that is one of its choices."""
+    *before, last = parameters or (None,)
+    is_behind = last is not None and bool(last.choices) and bool(before) and before[-1].takes is Takes.MANY
+    return (parameters[:-1], last) if is_behind else (parameters, None)
+
+
+def _without_the_last(
+    command: Command, positional: list[str], arguments: dict[str, Json]
+) -> tuple[Parameter, ...]:
+    """Take the last word where it is one of the choices behind a list; return the other parameters."""
+    parameters, last = before_the_last(command.parameters)
+    if last is not None and positional and positional[-1] in last.choices:
+        arguments[last.name] = positional.pop()
+    return parameters
 
 
 def _is_passed_over(command: Command, parameter: Parameter, positional: Sequence[str]) -> bool:

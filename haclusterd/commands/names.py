@@ -9,6 +9,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.reports.suggestions import did_you_mean
+from haclusterd.verbs.arguments import Arguments
 
 
 def node_names(cib: Cib) -> tuple[NodeName, ...]:
@@ -27,6 +28,28 @@ def find_node(context: Context, word: str) -> NodeName | ReportItem:
     if not word:
         return report(Code.MISSING_ARGUMENT, verb="offline", name="NODE", meaning="which node")
     return report(Code.NO_SUCH_NODE, node=repr(word), remedy=did_you_mean(word, names, "see: crm node show"))
+
+
+def find_nodes(
+    context: Context, arguments: Arguments
+) -> tuple[tuple[NodeName, ...], tuple[ReportItem, ...]]:
+    """Look up the nodes of a verb that takes several (`node`, `others`, `all`); all unknown ones are reported.
+
+    None named means the node that answers; all are those that can run resources: no witness.
+    """
+    words = tuple(filter(None, (arguments.word("node"), *arguments.words("others"))))
+    if arguments.flag("all"):
+        if words:
+            problem = f"all nodes are meant, and {', '.join(words)} too"
+            return (), (report(Code.BAD_ARGUMENT, name="all", problem=problem, remedy="--all, or names of nodes"),)
+        members = context.cib.members
+        able = tuple(
+            each for each in node_names(context.cib) if each not in members or not members[each].is_witness
+        )
+        return able, () if able else (report(Code.NO_SUCH_NODE, node="at all", remedy="see: crm node show"),)
+    found = [find_node(context, word) for word in dict.fromkeys(words or ("",))]
+    reports = tuple(item for item in found if isinstance(item, ReportItem))
+    return tuple(item for item in found if not isinstance(item, ReportItem)), reports
 
 
 def find_given_node(context: Context, word: str) -> NodeName | ReportItem | None:

@@ -5,6 +5,12 @@ from haclusterd.verbs.verb import Family, Permission, Verb
 from haclusterd.verbs.words import Completes, Taken, Words
 
 _ANY_NODE = Argument("node", Kind.WORD, "which node; left out: the one that answers", completes=Completes.NODE)
+_SEVERAL = (
+    _ANY_NODE,
+    Argument("others", Kind.WORDS, "more nodes, in the same change", completes=Completes.NODE),
+    Argument("all", Kind.FLAG, "all nodes", flag="--all"),
+)
+_NODES = ("node", "others", "all")
 _NODE = Argument("node", Kind.WORD, "which node", is_required=True, completes=Completes.NODE)
 _ACTION = Argument("action", Kind.WORD, "what to do", is_required=True, choices=("set", "delete", "show"))
 _VALUE = Argument("value", Kind.WORD, "its value")
@@ -13,23 +19,24 @@ NODE = Family("node", "Nodes: look at them, empty them, let them run, fence them
     Verb("node.show", Permission.READ, "Show nodes with their attributes and resources", (_ANY_NODE,), (
         Words(("crm node show", "crm node show n1"), aliases=("server", "status", "print", "list")),
     ), answers=("nodes",)),
-    Verb("node.standby", Permission.OPERATE, "Move everything away from a node and keep it away", (
-        _ANY_NODE,
+    Verb("node.standby", Permission.OPERATE, "Move everything away from nodes and keep it away", (
+        *_SEVERAL,
         Argument("lifetime", Kind.WORD, "until when", choices=("reboot", "forever")),
     ), (
-        Words(("crm node standby n1 --wait", "crm node standby n1 reboot"),
-              takes=("node", Taken("lifetime", choices=("forever", "reboot"))), is_guessed=False),
+        Words(("crm node standby n1 --wait", "crm node standby n1 n2", "crm node standby n1 n2 reboot"),
+              takes=(*_NODES, Taken("lifetime", choices=("forever", "reboot"))), is_guessed=False),
     ), answers=("change",)),
-    Verb("node.online", Permission.OPERATE, "Let a node on standby run resources again", (_ANY_NODE,), (
-        Words(("crm node online n1",)),
+    Verb("node.online", Permission.OPERATE, "Let nodes on standby run resources again", _SEVERAL, (
+        Words(("crm node online n1", "crm node online n1 n2", "crm node online --all")),
     ), answers=("change",)),
-    Verb("node.maintenance", Permission.OPERATE, "Put a node into maintenance mode: nothing on it is touched", (
-        _ANY_NODE,
+    Verb("node.maintenance", Permission.OPERATE, "Put nodes into maintenance mode: nothing on them is touched", (
+        *_SEVERAL,
         Argument("ready", Kind.FLAG, "no longer"),
         Argument("as_crmsh", Kind.FLAG, "write the end of it as crmsh does", is_typed=False),
     ), (
-        Words(("crm node maintenance n1",), takes=("node",), is_guessed=False),
-        Words(("crm node ready n1",), typed="node ready", help="End the maintenance of a node", fixed={"ready": True}),
+        Words(("crm node maintenance n1", "crm node maintenance n1 n2"), takes=_NODES, is_guessed=False),
+        Words(("crm node ready n1", "crm node ready --all"), typed="node ready", help="End the maintenance of nodes",
+              fixed={"ready": True}),
     ), answers=("change",)),
     Verb("node.fence", Permission.ADMINISTER, "Power-cycle a node, whatever its state", (
         _NODE,

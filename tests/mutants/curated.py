@@ -2086,7 +2086,7 @@ RECORDS = (
         "transition-delay: plans are made of half of what belongs together",
     ),
     Mutant(
-        "set_transient_attribute",
+        "_with_transient",
         "command.name in status.private_attributes",
         "False",
         "the second value of a private attribute is shown to everybody",

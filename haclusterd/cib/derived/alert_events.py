@@ -123,7 +123,10 @@ def _events(before: Cib, after: Cib, command: Command, at: WallTime) -> Iterator
         yield from (_of_result(command.node, each, at, term) for each in command.results
                     if _is_recorded(after, command.node, each))  # fmt: skip
     if isinstance(command, SetTransientAttribute):
-        yield from _of_attribute(before, after, command, at, term)
+        for node in command.nodes:
+            value = _new_value(before, after, node, command.name)
+            if value is not None:
+                yield AlertEvent(0, term, at, AlertKind.ATTRIBUTES, node, attribute=command.name, value=value)
 
 
 def _of_nodes(before: Cib, after: Cib, at: WallTime, term: Term) -> Iterator[AlertEvent]:
@@ -208,11 +211,9 @@ def _of_result(node: NodeName, result: OperationResult, at: WallTime, term: Term
     )
 
 
-def _of_attribute(
-    before: Cib, after: Cib, command: SetTransientAttribute, at: WallTime, term: Term
-) -> Iterator[AlertEvent]:
-    old, new = before.status.nodes.get(command.node), after.status.nodes.get(command.node)
-    if old is None or new is None or old.attributes.get(command.name) == new.attributes.get(command.name):
-        return
-    value = new.attributes.get(command.name, "")
-    yield AlertEvent(0, term, at, AlertKind.ATTRIBUTES, command.node, attribute=command.name, value=value)
+def _new_value(before: Cib, after: Cib, node: NodeName, name: str) -> str | None:
+    """Return the value that a node's attribute has now, empty where it was deleted; None where it did not change."""
+    old, new = before.status.nodes.get(node), after.status.nodes.get(node)
+    if old is None or new is None or old.attributes.get(name) == new.attributes.get(name):
+        return None
+    return new.attributes.get(name, "")

@@ -22,7 +22,7 @@ from haclusterd.cli.completing.statement_words import (
 )
 from haclusterd.cli.grammar import Command, Level
 from haclusterd.cli.options import GLOBAL_FLAGS, flag_help, takes_value
-from haclusterd.cli.parsing import UsageError, find_command, find_level, level_inside
+from haclusterd.cli.parsing import UsageError, before_the_last, find_command, find_level, level_inside
 from haclusterd.verbs.words import Completes, Option, OptionValue, Parameter, Takes
 
 SHELL_WORDS = (
@@ -164,8 +164,19 @@ def _of_command(command: Command, given: list[str], current: str, source: Source
                 return [*found, *_settings(section, words, source)]
             if isinstance(section, str) and parameter.name == "value" and words[1] == "set":
                 return _setting_values(section, words, source)
-            return [*found, *(offer for offer in _values(parameter, source) if offer.word not in given)]
+            values = _values_here(parameter, parameters, words, source)
+            return [*found, *(offer for offer in values if offer.word not in given)]
     return found
+
+
+def _values_here(
+    parameter: Parameter, parameters: tuple[Parameter, ...], words: list[str], source: Source
+) -> Sequence[Offer]:
+    """Return what a parameter may be; for one that takes all words also the last word behind it, which ends them."""
+    _, last = before_the_last(parameters)
+    if last is None or parameter.takes is not Takes.MANY:
+        return _values(parameter, source)
+    return [] if words[-1] in last.choices else [*_values(parameter, source), *_values(last, source)]
 
 
 def _of_the_verb(verb: str, words: list[str], current: str, source: Source) -> Sequence[Offer] | None:

@@ -116,8 +116,8 @@ def _places(root: Element, command: Command) -> list[Element]:
             found = [each for state in chosen for each in state.every()
                      if each.tag == "lrm_resource" and each.get("id") in (resource, str(resource).partition(":")[0])]
             return found or chosen or [status]
-        case SetTransientAttribute(node=node, name=name):
-            return [_attribute(each, name) for each in states if each.get("uname") == node] or [status]
+        case SetTransientAttribute(name=name):
+            return [_attribute(each, name) for each in states if each.get("uname") in command.nodes] or [status]
         case SetTicket(ticket=ticket):
             tickets = status.first("tickets")
             found = [each for each in tickets.all("ticket_state") if each.get("id") == ticket] if tickets else []

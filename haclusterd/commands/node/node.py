@@ -1,11 +1,13 @@
-"""Verbs about nodes: show, standby, online, fence."""
+"""Verbs about nodes: show, standby, online, maintenance, fence."""
+
+from collections.abc import Sequence
 
 from haclusterd.cib.commands import Command, RequestFence, SetTransientAttribute
 from haclusterd.cib.derived.wishes import node_flag
 from haclusterd.commands.attribute_sets import with_value, without
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
-from haclusterd.commands.names import find_node, node_names
+from haclusterd.commands.names import find_node, find_nodes, node_names
 from haclusterd.commands.outcome import Condition, Outcome, refusal
 from haclusterd.commands.planning.planning import settled, staleness
 from haclusterd.commands.status import fencing_cover
@@ -16,7 +18,7 @@ from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.configuration import Configuration, NodeEntry, effective
 from haclusterd.model.fencing import FenceAction, FenceOutcome
-from haclusterd.model.ids import Incarnation, NodeName
+from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.quorum import ends_quorum
 from haclusterd.model.records import replace
@@ -28,6 +30,7 @@ from haclusterd.verbs.answers.node import Fence, Nodes, ShownNode
 from haclusterd.verbs.arguments import Arguments
 
 STANDBY = "standby"
+MAINTENANCE = "maintenance"
 
 
 
@@ -61,81 +64,125 @@ def _shown(context: Context, name: NodeName) -> ShownNode:
 
 
 def standby(context: Context, arguments: Arguments) -> Outcome[Change]:
-    """Move everything away from a node and keep it away, until `online` or, with `reboot`, until its next boot."""
-    node = find_node(context, arguments.word("node"))
-    if isinstance(node, ReportItem):
-        return refusal(node)
-    alone = _alone(context, node)
-    if alone is not None and not context.is_forced:
-        return refusal(alone)
+    """Move everything away from nodes and keep it away, until `online` or, with `reboot`, until their next boots.
+
+    All of them at once: resources move to none of the others, and one that is unknown changes nothing.
+    """
+    nodes, unknown = find_nodes(context, arguments)
+    if unknown:
+        return refusal(*unknown)
+    stopping = _stopping(context.cib, nodes)
+    objection = _objection_to_stopping(context, stopping)
+    if objection is not None and objection.severity is Severity.ERROR:
+        return refusal(objection)
+    objections = () if objection is None else (objection,)
+    waiting_for = f"{', '.join(nodes)} to be empty"
     if arguments.word("lifetime") == "reboot":
-        command: Command = SetTransientAttribute(node, STANDBY, "on", context.author, context.reason)
-        requested = report(Code.REQUESTED, what=f"{node} is on standby until it reboots")
-        return Outcome((requested,), (command,), until=_emptied(context, node), until_plans=True,
-                       waiting_for=f"{node} to be empty")
-    entry = context.cib.configuration.nodes.get(node, NodeEntry(node))
-    sets = with_value(entry.attributes, owner=f"nodes-{node}", section="attributes", name=STANDBY, value="on")
-    new = _with_entry(context.cib.configuration, replace(entry, attributes=sets))
-    done = f"{node} is on standby; its resources move away"
-    return change(context, new, done=done, until=_emptied(context, node), until_plans=True,
-                       waiting_for=f"{node} to be empty")
+        there = tuple(each for each in nodes if each in context.cib.status.nodes)
+        known = there if there and arguments.flag("all") else nodes
+        first, *others = known
+        command = SetTransientAttribute(
+            first, STANDBY, "on", context.author, context.reason, others=tuple(others)
+        )
+        requested = report(Code.REQUESTED, what=f"{_are(known)} on standby until {_they(known)}")
+        return Outcome((*objections, requested), (command,), until=_emptied(context, known), until_plans=True,
+                       waiting_for=waiting_for)
+    new = _with_attributes(context, nodes, STANDBY, "on")
+    whose = "its" if len(nodes) == 1 else "their"
+    done = f"{_are(nodes)} on standby; {whose} resources {'stop' if stopping else 'move away'}"
+    return change(context, new, done=done, reports=objections, until=_emptied(context, nodes), until_plans=True,
+                  waiting_for=waiting_for)
 
 
-def _alone(context: Context, node: NodeName) -> ReportItem | None:
-    """Object when no other node could take over."""
-    cib = context.cib
-    others = [
-        name
-        for name, status in sorted(cib.status.nodes.items())
-        if name != node and status.state is NodeState.ONLINE and not node_flag(cib, name, STANDBY)
+def _are(nodes: Sequence[NodeName]) -> str:
+    return f"{', '.join(nodes)} {'is' if len(nodes) == 1 else 'are'}"
+
+
+def _they(nodes: Sequence[NodeName]) -> str:
+    return "it reboots" if len(nodes) == 1 else "they reboot"
+
+
+def _none_is(nodes: Sequence[NodeName]) -> str:
+    return f"{nodes[0]} is not" if len(nodes) == 1 else f"none of {', '.join(nodes)} is"
+
+
+def _stopping(cib: Cib, nodes: Sequence[NodeName]) -> tuple[ResourceId, ...]:
+    """Return what runs on these nodes when no other node could take over; nothing: one could."""
+    others = any(
+        name not in nodes and status.state is NodeState.ONLINE and not node_flag(cib, name, STANDBY)
         and name in cib.members and not cib.members[name].is_witness
-    ]  # fmt: skip
-    running = primitives_on(cib, node)
-    if others or not running:
+        for name, status in cib.status.nodes.items()
+    )  # fmt: skip
+    return () if others else tuple(dict.fromkeys(each for node in nodes for each in primitives_on(cib, node)))
+
+
+def _objection_to_stopping(context: Context, stopping: Sequence[ResourceId]) -> ReportItem | None:
+    if not stopping or context.is_forced:
         return None
-    return report(Code.UNSAFE, problem=f"no other node can take over: {', '.join(running)} would stop")
+    severity = Severity.WARNING if context.is_preview else None
+    problem = f"no other node can take over: {', '.join(stopping)} would stop"
+    return report(Code.UNSAFE, problem=problem, severity=severity)
 
 
-def _emptied(context: Context, node: NodeName) -> Condition:
-    """Wait until nothing runs on the node and what ran there has found its place."""
+def _emptied(context: Context, nodes: Sequence[NodeName]) -> Condition:
+    """Wait until nothing runs on the nodes and what ran there has found its place."""
     is_settled = settled(context.now)
-    return lambda cib, live: not primitives_on(cib, node) and is_settled(cib, live)
+    return lambda cib, live: not any(primitives_on(cib, each) for each in nodes) and is_settled(cib, live)
 
 
 def online(context: Context, arguments: Arguments) -> Outcome[Change]:
-    """Let a node run resources again."""
-    node = find_node(context, arguments.word("node"))
-    if isinstance(node, ReportItem):
-        return refusal(node)
+    """Let nodes run resources again."""
+    nodes, unknown = find_nodes(context, arguments)
+    if unknown:
+        return refusal(*unknown)
+    status, entries = context.cib.status.nodes, context.cib.configuration.nodes
+    until_boot = [each for each in nodes if each in status and STANDBY in status[each].attributes]
+    for_ever = [each for each in nodes if each in entries and STANDBY in effective(entries[each].attributes)]
+    concerned = [each for each in nodes if each in (*until_boot, *for_ever)]
+    if not concerned:
+        return Outcome((report(Code.NOTHING_TO_DO, state=f"{_none_is(nodes)} on standby"),))
     commands: tuple[Command, ...] = ()
-    known = context.cib.status.nodes.get(node)
-    if known is not None and STANDBY in known.attributes:
-        commands = (SetTransientAttribute(node, STANDBY, None, context.author, context.reason),)
-    entry = context.cib.configuration.nodes.get(node)
-    if entry is None or STANDBY not in effective(entry.attributes):
-        if not commands:
-            return Outcome((report(Code.NOTHING_TO_DO, state=f"{node} is not on standby"),))
-        return Outcome((report(Code.REQUESTED, what=f"{node} may run resources again"),), commands)
-    new = _with_entry(
-        context.cib.configuration,
-        replace(entry, attributes=without(entry.attributes, STANDBY, keeps_empty=context.is_foreign)),
-    )
-    outcome = change(context, new, done=f"{node} may run resources again")
+    if until_boot:
+        first, *others = until_boot
+        commands = (
+            SetTransientAttribute(first, STANDBY, None, context.author, context.reason, others=tuple(others)),
+        )
+    done = f"{', '.join(concerned)} may run resources again"
+    if not for_ever:
+        return Outcome((report(Code.REQUESTED, what=done),), commands)
+    new = context.cib.configuration
+    for each in for_ever:
+        sets = without(entries[each].attributes, STANDBY, keeps_empty=context.is_foreign)
+        new = _with_entry(new, replace(entries[each], attributes=sets))
+    outcome = change(context, new, done=done)
     return outcome if outcome.is_refused else replace(outcome, commands=(*commands, *outcome.commands))
 
 
 def maintenance(context: Context, arguments: Arguments) -> Outcome[Change]:
-    """Put a node into maintenance mode: nothing on it is touched, monitors too, or no longer."""
-    node = find_node(context, arguments.word("node"))
-    if isinstance(node, ReportItem):
-        return refusal(node)
-    value = ("off" if arguments.flag("as_crmsh") else "false") if arguments.flag("ready") else "true"
-    entry = context.cib.configuration.nodes.get(node, NodeEntry(node))
-    sets = with_value(entry.attributes, owner=f"nodes-{node}", section="attributes", name="maintenance", value=value)
-    new = _with_entry(context.cib.configuration, replace(entry, attributes=sets))
-    left_alone = "is left alone: nothing on it is started, stopped or watched"
-    words = "is managed again" if arguments.flag("ready") else left_alone
-    return change(context, new, done=f"{node} {words}")
+    """Put nodes into maintenance mode: nothing on them is touched, monitors too, or no longer."""
+    nodes, unknown = find_nodes(context, arguments)
+    if unknown:
+        return refusal(*unknown)
+    is_over = arguments.flag("ready")
+    value = ("off" if arguments.flag("as_crmsh") else "false") if is_over else "true"
+    if is_over and arguments.flag("all"):
+        entries = context.cib.configuration.nodes
+        nodes = tuple(each for each in nodes if each in entries and MAINTENANCE in effective(entries[each].attributes))
+        if not nodes:
+            return Outcome((report(Code.NOTHING_TO_DO, state="no node is in maintenance"),))
+    them = "it" if len(nodes) == 1 else "them"
+    words = "managed again" if is_over else f"left alone: nothing on {them} is started, stopped or watched"
+    return change(context, _with_attributes(context, nodes, MAINTENANCE, value), done=f"{_are(nodes)} {words}")
+
+
+def _with_attributes(context: Context, nodes: Sequence[NodeName], name: str, value: str) -> Configuration:
+    """Return the configuration in which these nodes have an attribute."""
+    new = context.cib.configuration
+    for node in nodes:
+        entry = new.nodes.get(node, NodeEntry(node))
+        sets = with_value(entry.attributes, owner=f"nodes-{node}", section="attributes", name=name, value=value)
+        new = _with_entry(new, replace(entry, attributes=sets))
+    return new
 
 
 def _with_entry(configuration: Configuration, entry: NodeEntry) -> Configuration:

@@ -28,8 +28,9 @@ class DampenedAttributes:
         if span_ms:
             self._dampening.put(command, span_ms, self._runtime.ports.clock.now(), self._runtime.cib)
         else:
-            self._dampening.drop(command.node, command.name)
-            self._runtime.forget(_key(command))
+            for node in command.nodes:
+                self._dampening.drop(node, command.name)
+                self._runtime.forget(_key(node, command.name))
         self._arm()
 
     def values(self) -> dict[tuple[NodeName, str], str | None]:
@@ -39,7 +40,7 @@ class DampenedAttributes:
     def _write(self) -> None:
         self._timer = None
         for command in self._dampening.due(self._runtime.ports.clock.now(), self._runtime.cib):
-            self._runtime.propose(_key(command), command, partial(self._written, command))
+            self._runtime.propose(_key(command.node, command.name), command, partial(self._written, command))
         self._arm()
 
     def _written(self, command: SetTransientAttribute, _result: Applied) -> None:
@@ -55,5 +56,5 @@ class DampenedAttributes:
             self._timer = self._runtime.ports.clock.call_at(deadline, self._write)
 
 
-def _key(command: SetTransientAttribute) -> str:
-    return f"attribute:{command.node}:{command.name}:"
+def _key(node: NodeName, name: str) -> str:
+    return f"attribute:{node}:{name}:"

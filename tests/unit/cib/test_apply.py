@@ -193,6 +193,16 @@ def test_what_migrates_to_a_node_is_looked_for_as_it_runs_and_not_as_it_ran_ther
     assert (status.histories[DB].definition, status.histories[DB].parameters) == ("new", {"pidfile": "new"})
 
 
+def test_an_attribute_of_several_nodes_is_set_on_all_or_on_none(log: Log) -> None:
+    applied = log.must(commands.SetTransientAttribute(N2, "standby", "on", others=(N3,)))
+    assert [each.node for each in applied.changes] == [N2, N3]
+    assert {log.cib.status.nodes[each].attributes["standby"] for each in (N2, N3)} == {"on"}
+    refused = log.put(commands.SetTransientAttribute(N2, "standby", None, others=(N3, NodeName("n9"))))
+    assert refused.refusal is not None
+    assert refused.refusal.text == "n9 is not a member of this cluster"
+    assert {log.cib.status.nodes[each].attributes["standby"] for each in (N2, N3)} == {"on"}
+
+
 def test_what_is_private_once_stays_so(log: Log) -> None:
     log.must(commands.SetTransientAttribute(N2, "load", "1", is_private=True))
     log.must(commands.SetTransientAttribute(N2, "load", "2"))

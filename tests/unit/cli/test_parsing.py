@@ -55,7 +55,6 @@ def test_what_is_understood(line: str, command: str, arguments: dict[str, Any]) 
         ("--teleport status", "there is no option --teleport", 64),
         ("resource stop", "resource stop: RESOURCES... is missing", 64),
         ("resource move a b 5min force c", "resource move: too many words: c", 64),
-        ("node standby n1 soon", "lifetime: 'soon' is not one of: forever, reboot", 64),
         ("resource move a --constraint=1", "--constraint takes no value", 64),
         ("resource why a --on", "--on needs a value: why not on this node", 64),
         ("configure show --format toml", "--format: 'toml' is not one of: crm, yaml, xml", 64),
@@ -147,6 +146,14 @@ def test_a_negative_number_is_no_option() -> None:
         ("configure commit force", {"words": ["force"]}),
         ("options wait true", {"value": "true"}),
         ("report -f 2h", {"since": "2h"}),
+        ("node standby", {}),
+        ("node standby n1 n2 n3", {"node": "n1", "others": ["n2", "n3"]}),
+        ("node standby n1 n2 reboot", {"node": "n1", "others": ["n2"], "lifetime": "reboot"}),
+        ("node standby reboot n1", {"node": "reboot", "others": ["n1"]}),
+        ("node standby reboot", {"lifetime": "reboot"}),
+        ("node standby --all reboot", {"all": True, "lifetime": "reboot"}),
+        ("node online --all", {"all": True}),
+        ("node ready n1 n2", {"node": "n1", "others": ["n2"], "ready": True}),
     ],
 )
 def test_what_crmsh_types_is_read(line: str, arguments: dict[str, Any]) -> None:
@@ -163,7 +170,6 @@ OF_REPORT = "crm report [-f FROM] [-t TO] [FILE], which asks the cluster; on eac
         ("status html", "the web page, docs/howto/web-page.md; for programs: crm status xml"),
         ("verify scores", "crm resource scores"),
         ("report -M r", OF_REPORT),
-        ("node standby --all", "node by node; all at once: crm maintenance on, crm maintenance off"),
     ],
 )
 def test_what_crmsh_types_and_is_not_here_names_what_is(line: str, remedy: str) -> None:

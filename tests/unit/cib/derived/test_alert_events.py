@@ -106,6 +106,16 @@ def test_a_node_attribute_is_an_event_for_alerts_that_select_it(alert: Alert, na
     assert not events(then, then, SetTransientAttribute(N2, name, "7"))
 
 
+def test_an_attribute_of_several_nodes_is_an_event_of_each_that_it_changed() -> None:
+    before = alerted(EVERY)
+    nodes = dict(before.status.nodes)
+    first, second = sorted(nodes)[:2]
+    before = after(before, nodes={**nodes, first: replace(nodes[first], attributes={"standby": "on"})})
+    then = after(before, nodes={name: replace(each, attributes={"standby": "on"}) for name, each in nodes.items()})
+    found = events(before, then, SetTransientAttribute(first, "standby", "on", others=(second,)))
+    assert [(each.node, each.attribute, each.value) for each in found] == [(second, "standby", "on")]
+
+
 def test_without_alerts_nothing_is_kept() -> None:
     before = alerted()
     assert with_alerts(before, with_state(before, NodeState.LOST), ReadBarrier(), AT).status.alerts == AlertQueue()

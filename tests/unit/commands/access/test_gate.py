@@ -44,10 +44,12 @@ role blind deny ref:{HIDDEN} deny ref:l-of-{HIDDEN} deny xpath:"//lrm_resource[@
     deny xpath:"//nvpair[@name='fake']" deny xpath:"//acls"
 role web-operator write meta:web:target-role write location:web
 role change-all write cib
+role first-node write xpath:"//node_state[@uname='n1']"
 acl_target alice see blind
 acl_target bob see web-operator
 acl_target carol change-all blind
 acl_target dave operator blind
+acl_target grace see first-node
 acl_target erin missing-role-only
 acl_group ops web-operator see
 """
@@ -179,6 +181,8 @@ def test_who_has_no_right_sees_nothing(verb: str, user: str) -> None:
         ("carol", "configure.delete", {"ids": [f"l-of-{HIDDEN}"]}, False),
         ("carol", "configure.delete", {"ids": ["db-first"]}, True),
         ("carol", "node.fence", {"node": "n2"}, True),
+        ("grace", "node.standby", {"node": "n1", "lifetime": "reboot"}, True),
+        ("grace", "node.standby", {"node": "n1", "others": ["n2"], "lifetime": "reboot"}, False),
         ("carol", *loading("acl_target carol change-all"), False),
         ("carol", *loading("role blind read cib"), False),
         ("hacluster", *statement("property", "stonith-enabled=false"), False),
