@@ -151,10 +151,15 @@ def _planned(cib: Cib, settings: Settings) -> Plan:
 
 def find_rows(cib: Cib, now: WallTime, options: ScheduleOptions, cache: PlanCache | None = None) -> list[FoundRow]:
     """Return what runs where, as Pacemaker's tools print it; nothing is decided."""
+    return found_rows(find_state(cib, now, options, cache))
+
+
+def find_state(cib: Cib, now: WallTime, options: ScheduleOptions, cache: PlanCache | None = None) -> Inventory:
+    """Return the nodes and resources with what is known of them, for those who show it; nothing is decided."""
     settings = unpack_settings(cib.configuration, now, options, cache)
     inventory = unpack_resources(cib, unpack_nodes(cib, settings), settings)
     unpack_history(cib, inventory, Failures(settings, ActionDigests(settings)), settings)
-    return found_rows(inventory)
+    return inventory
 
 
 def with_pacemakers_digests(cib: Cib, hidden: Cib, now: WallTime, options: ScheduleOptions) -> Cib:

@@ -2,11 +2,10 @@
 
 The files have what Pacemaker's printed. Where its tools are installed (Debian: pacemaker-cli-utils), `RECORD=1` runs
 them on the text that `cibadmin --query` answers here and writes the files again. What differs on purpose stands in
-`_alike`.
+`alike`.
 """
 
 import os
-import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -23,6 +22,7 @@ from haclusterd.model.records import replace
 from haclusterd.model.requests import Request
 from tests.administered_clusters import NOW, Cluster, formed
 from tests.golden.busy_cluster import busy
+from tests.golden.pacemakers_answers import alike
 
 FILES = Path(__file__).parent / "tools"
 CALLS = """
@@ -469,28 +469,10 @@ def theirs(cluster: Cluster, line: str, directory: Path) -> str:
     return f"{done.stdout}{done.stderr}[{done.returncode}]\n"
 
 
-def _alike(text: str) -> str:
-    """Replace what differs on purpose: who runs the cluster, and the time of the question."""
-    for pattern, instead in (
-        (r'<stack type="[^"]*"', '<stack type="..."'), (r"Stack: \S+", "Stack: ..."),
-        (r'(current_dc present="true" version=)"[^"]*"', r'\1"..."'), (r"\(version [^)]*\)", "(version ...)"),
-        (r'<last_update time="[^"]*"', '<last_update time="..."'), (r"Last updated: .*", "Last updated: ..."),
-        (r"(last-failure-\S+)=[0-9]+", r"\1=..."),
-        (r'(<inject_attr name="last-failure-\S+ value)="[0-9]+"', r'\1="..."'),
-        (r"Pretending action [0-9]+", "Pretending action ..."),
-        # It escapes twice.
-        (r'exitreason="[^"]*"', 'exitreason="..."'),
-        # What its library prints when it asks no cluster but a file.
-        (r"Call (cib_query )?failed( \(-6\))?:", "Call failed:"),
-    ):  # fmt: skip
-        text = re.sub(pattern, instead, text)
-    return text
-
-
 def _compared(cluster: Cluster, lines: list[str], path: Path, directory: Path) -> None:
     if os.environ.get("RECORD"):
-        path.write_text("".join(f"$ {line}\n{_alike(theirs(cluster, line, directory))}\n" for line in lines))
-    assert "".join(f"$ {line}\n{_alike(ours(cluster, line))}\n" for line in lines) == path.read_text()
+        path.write_text("".join(f"$ {line}\n{alike(theirs(cluster, line, directory))}\n" for line in lines))
+    assert "".join(f"$ {line}\n{alike(ours(cluster, line))}\n" for line in lines) == path.read_text()
 
 
 def test_what_relates_resources_and_keeps_them_from_running(tmp_path: Path) -> None:
@@ -561,10 +543,10 @@ def test_what_is_planned_for_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         recorded = ""
         for line in PLANNED_CALLS:
             Path("FILE").write_text(text)  # -X changes it.
-            recorded += f"$ {line}\n{_alike(theirs(cluster, line, tmp_path))}\n"
+            recorded += f"$ {line}\n{alike(theirs(cluster, line, tmp_path))}\n"
         path.write_text(recorded)
     cluster.live = None
-    answers = (f"$ {line}\n{_alike(ours(cluster, line, text=text))}\n" for line in PLANNED_CALLS)
+    answers = (f"$ {line}\n{alike(ours(cluster, line, text=text))}\n" for line in PLANNED_CALLS)
     assert "".join(answers) == path.read_text()
 
 
@@ -589,9 +571,9 @@ def test_capacities_and_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     text = ours(cluster, "cibadmin -Q").removesuffix("[0]\n")
     Path("FILE").write_text(text)
     if os.environ.get("RECORD"):
-        path.write_text("".join(f"$ {line}\n{_alike(theirs(cluster, line, tmp_path))}\n" for line in CAPACITY_CALLS))
+        path.write_text("".join(f"$ {line}\n{alike(theirs(cluster, line, tmp_path))}\n" for line in CAPACITY_CALLS))
     cluster.live = None
-    answers = (f"$ {line}\n{_alike(ours(cluster, line, text=text))}\n" for line in CAPACITY_CALLS)
+    answers = (f"$ {line}\n{alike(ours(cluster, line, text=text))}\n" for line in CAPACITY_CALLS)
     assert _sorted("".join(answers)) == _sorted(path.read_text())
 
 
@@ -616,7 +598,7 @@ def test_a_file_is_asked_and_changed_as_the_cluster_is(tmp_path: Path) -> None:
     asked = [line for line in (*CALLS.splitlines(), *MONITOR_CALLS.splitlines()) if line.startswith("crm_mon")]
     asked += [line for line in CALLS.splitlines() if line.startswith(("crm_resource", "cibadmin -Q", "crm_ticket"))]
     recorded = (FILES / "busy.txt").read_text() + (FILES / "chosen.txt").read_text()
-    wrong = [line for line in asked if f"$ {line}\n{_alike(answer(line))}\n" not in recorded]
+    wrong = [line for line in asked if f"$ {line}\n{alike(answer(line))}\n" not in recorded]
     assert (len(asked), wrong) == (len(set(asked)), [])
 
 

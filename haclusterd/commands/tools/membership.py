@@ -10,9 +10,9 @@ from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.tools.attributes import node_of
 from haclusterd.commands.tools.call import VERSION, Given, Tool, ToolCall, ToolUsageError, printed
+from haclusterd.commands.tools.foreign_rows import rows_of
 from haclusterd.commands.tools.monitor_view import stamp
 from haclusterd.commands.tools.result import OUTPUT, as_xml, wants_xml
-from haclusterd.commands.tools.rows import Rows
 from haclusterd.formats.cib_xml.elements import element
 from haclusterd.formats.cib_xml.status_writer import FEATURE_SET, node_numbers
 from haclusterd.model.cluster import NodeState
@@ -76,7 +76,7 @@ def _element(tag: str, attributes: Mapping[str, str | None]) -> Outcome[ToolOutp
 
 
 def _controller(context: Context, given: Given) -> Outcome[ToolOutput]:
-    controller = Rows(context).dc
+    controller = rows_of(context).dc
     if controller is None:
         return printed(err="crmadmin: No designated controller\n", status=NO_DC)
     if wants_xml(given):
@@ -86,7 +86,7 @@ def _controller(context: Context, given: Given) -> Outcome[ToolOutput]:
 
 def _state(context: Context, given: Given) -> Outcome[ToolOutput]:
     name = given.text("status")
-    found = next((each for each in Rows(context).nodes() if each.name == name), None)
+    found = next((each for each in rows_of(context).nodes() if each.name == name), None)
     if found is None or not found.is_online:
         problem = f"error: No reply received from controller on {name}\nerror: Command failed: Connection timed out\n"
         return printed(err=problem, status=TIMED_OUT)

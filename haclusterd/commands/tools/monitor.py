@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.tools.call import Given, Tool, ToolCall, ToolUsageError, printed, to_file
+from haclusterd.commands.tools.foreign_rows import rows_of
 from haclusterd.commands.tools.monitor_html import TITLE, HtmlView, page
 from haclusterd.commands.tools.monitor_text import TextView
 from haclusterd.commands.tools.monitor_view import FENCING, SECTIONS, SUMMARY
@@ -59,7 +60,7 @@ def monitor(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutpu
 
 def _simple_as(context: Context, call: ToolCall, given: Given, form: str) -> Outcome[ToolOutput]:
     """Answer whether the cluster is well, by the exit status; only as text in words, too, as Pacemaker's tool."""
-    found = _simple(Rows(context))
+    found = _simple(rows_of(context))
     status = found.exit_status or 0
     if form == "xml":
         return printed(document(call, (), status), status=status)

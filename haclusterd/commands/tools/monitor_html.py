@@ -9,7 +9,6 @@ from haclusterd.commands.tools.monitor_text import Item, TextView, ticket_words
 from haclusterd.commands.tools.monitor_view import DC_VERSION, STACK, instances_configured
 from haclusterd.commands.tools.rows import NodeRow, PrimitiveRow
 from haclusterd.formats.cib_xml.elements import readable
-from haclusterd.formats.cib_xml.status_writer import FEATURE_SET
 from haclusterd.formats.cib_xml.writer import written_at
 from haclusterd.model.records import dataclass
 from haclusterd.reports.rendering import counted
@@ -148,8 +147,8 @@ class HtmlView(TextView):
             yield _span(" (in maintenance mode)", "maint")
         if node.health != "green":
             yield _span(f" (health is {node.health.upper()})", f"health_{node.health}")
-        if self.is_detailed and node.is_online:
-            yield _span(f", feature set {FEATURE_SET}")
+        if self.has_feature_set(node):
+            yield _span(f", feature set {node.feature_set}")
 
     def _resource_tags(self) -> Iterator[Tag]:
         items = [*map(_of_item, self.resource_items())]

@@ -18,8 +18,7 @@ from haclusterd.commands.tools.monitor_view import (
     stamp,
     status_words,
 )
-from haclusterd.commands.tools.rows import CloneRow, GroupRow, NodeRow, PrimitiveRow, Row, primitives_in
-from haclusterd.formats.cib_xml.status_writer import FEATURE_SET
+from haclusterd.commands.tools.rows import BundleRow, CloneRow, GroupRow, NodeRow, PrimitiveRow, Row, primitives_in
 from haclusterd.formats.cib_xml.writer import written_at
 from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, NodeStatus, TicketState
@@ -28,11 +27,21 @@ from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.model.ocf import ActionName, ExecutionStatus
 from haclusterd.model.records import dataclass, replace
 from haclusterd.reports.rendering import counted
+from haclusterd.scheduler.model.name_order import name_order
 
 _POLICIES = {
     "stop": "Stop ALL resources", "freeze": "Freeze resources", "ignore": "Ignore", "suicide": "Suicide",
     "demote": "Demote promotable resources and stop all other resources",
 }  # fmt: skip
+MANAGEMENT_IS_DISABLED = (
+    "              *** Resource management is DISABLED ***",
+    "  The cluster will not attempt to start, stop or recover services",
+)
+_NODE_LISTS = {
+    ("member", "online"): "Online", ("member", "OFFLINE"): "OFFLINE", ("remote", "online"): "RemoteOnline",
+    ("remote", "OFFLINE"): "RemoteOFFLINE", ("guest", "online"): "GuestOnline",
+}  # fmt: skip
+_NODE_TITLES = {"member": "Node", "remote": "RemoteNode", "guest": "GuestNode"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +54,8 @@ class Item:
     """The primitive that the line is about."""
     is_head: bool = False
     """It names what is under it."""
+    further: int = 0
+    """By how many levels more than usual what is under it is indented."""
 
 
 class TextView(View):
@@ -78,9 +89,7 @@ class TextView(View):
         if lines:
             yield from ("Cluster Summary:", *lines)
         if "maint-mode" in self.sections and self.properties.boolean("maintenance-mode"):
-            yield ""
-            yield "              *** Resource management is DISABLED ***"
-            yield "  The cluster will not attempt to start, stop or recover services"
+            yield from ("", *MANAGEMENT_IS_DISABLED)
 
     def _summary_of_cluster(self) -> Iterator[str]:
         version = self.context.cib.version
@@ -116,19 +125,19 @@ class TextView(View):
         yield "Node List:"
         if self.is_by_node:
             for node in self.nodes:
-                yield f"  * Node {self.named(node)}: {self._node_words(node)}:"
+                yield f"  * {self.titled(node)}: {self._node_words(node)}:"
                 yield "    * Resources:"
                 yield from _listed(self.items_on(node), 3)
             return
-        online = [node.name for node in self.nodes if self._node_words(node) == "online"]
-        offline = [node.name for node in self.nodes if self._node_words(node) == "OFFLINE" and not self.is_detailed]
+        lists: dict[str, list[str]] = {title: [] for title in _NODE_LISTS.values()}
         for node in self.nodes:
-            if node.name not in online and node.name not in offline:
-                yield f"  * Node {self.named(node)}: {self._node_words(node)}"
-        if online:
-            yield f"  * Online: [ {' '.join(online)} ]"
-        if offline:
-            yield f"  * OFFLINE: [ {' '.join(offline)} ]"
+            words = self._node_words(node)
+            title = _NODE_LISTS.get((node.kind, words)) if not self.is_detailed else None
+            if title is not None:
+                lists[title].append(node.name)
+            elif self.is_detailed or (node.kind, words) != ("guest", "OFFLINE"):
+                yield f"  * {self.titled(node)}: {words}"
+        yield from (f"  * {title}: [ {' '.join(names)} ]" for title, names in lists.items() if names)
 
     def items_on(self, node: NodeRow) -> Iterator[Item]:
         """Yield what runs on a node, or how many of each agent."""
@@ -139,11 +148,20 @@ class TextView(View):
 
     def named(self, node: NodeRow) -> str:
         """Return a node's name, in detail with its number."""
-        return f"{node.name} ({node.number})" if self.is_detailed else node.name
+        return f"{node.name} ({node.number})" if self.is_detailed and not node.is_remote else node.name
+
+    def titled(self, node: NodeRow) -> str:
+        """Return a node's name and what it is; of a guest node in detail with the node that it runs on."""
+        host = f"@{node.host}" if self.is_detailed and node.kind == "guest" else ""
+        return f"{_NODE_TITLES[node.kind]} {self.named(node)}{host}"
+
+    def has_feature_set(self, node: NodeRow) -> bool:
+        """Tell whether a node's feature set is shown."""
+        return self.is_detailed and node.is_online and not node.is_remote
 
     def _node_words(self, node: NodeRow) -> str:
         health = "" if node.health == "green" else f" (health is {node.health.upper()})"
-        feature_set = f", feature set {FEATURE_SET}" if self.is_detailed and node.is_online else ""
+        feature_set = f", feature set {node.feature_set}" if self.has_feature_set(node) else ""
         return f"{_node_words(node)}{feature_set}{health}"
 
     def _resources(self) -> Iterator[str]:
@@ -189,7 +207,15 @@ class TextView(View):
         if not self.is_inactive and not any(each.is_active for each in primitives_in(row)):
             return
         if isinstance(row, PrimitiveRow):
-            yield Item(self.words(row, where=self.has_places), row=row)
+            if self.is_detailed or not row.is_connection:
+                yield self._primitive(row)
+        elif isinstance(row, BundleRow):
+            kind = "Container bundle" + (" set" if len(row.replicas) > 1 else "")
+            text = f"{kind}: {row.id} [{row.image}]{_flags(row, 'unique' if row.is_unique else '')}"
+            inside = self._replicas(row) if self.is_detailed else map(self._primitive, (
+                each.shown for each in row.replicas))  # fmt: skip
+            is_alone = self.is_detailed and len(row.replicas) == 1
+            yield Item(text, tuple(inside), is_head=True, further=int(is_alone))
         elif isinstance(row, GroupRow):
             idle = 0 if self.is_inactive else sum(not each.is_active for each in row.members)
             flags = _flags(row, f"{counted(idle, 'member')} inactive" if idle else "")
@@ -201,15 +227,23 @@ class TextView(View):
             kinds = ", ".join(["promotable"] * row.is_promotable + ["unique"] * row.is_unique)
             inside = (
                 (item for each in row.instances for item in self._instance(each))
-                if self.is_detailed else self._clone(row)
+                if self.is_detailed or row.is_unique else self._clone(row)
             )  # fmt: skip
             yield Item(f"Clone Set: {row.id} [{row.child}]{_flags(row, kinds)}", tuple(inside), is_head=True)
 
     def _instance(self, row: PrimitiveRow | GroupRow) -> Iterator[Item]:
         if isinstance(row, PrimitiveRow):
-            yield Item(self.words(row, where=self.has_places), row=row)
+            yield self._primitive(row)
         else:
             yield from self._item(row)
+
+    def _primitive(self, row: PrimitiveRow) -> Item:
+        return Item(self.words(row, where=self.has_places), row=row)
+
+    def _replicas(self, row: BundleRow) -> Iterator[Item]:
+        for each in row.replicas:
+            parts = tuple(map(self._primitive, each.parts))
+            yield from parts if len(row.replicas) == 1 else (Item(f"Replica[{each.number}]", parts),)
 
     def _clone(self, row: CloneRow) -> Iterator[Item]:
         by_role: dict[str, list[str]] = {}
@@ -217,20 +251,24 @@ class TextView(View):
             role, node = self._plain(each)
             if role:
                 by_role.setdefault(role, []).append(node)
-            elif any(part.is_active for part in primitives_in(each)):
+            elif any(part.is_active or part.pending_on for part in primitives_in(each)):
                 yield from self._item(each)
         for role in ("Promoted", "Started", "Unpromoted"):
             if role in by_role:
                 by_wish = " (target-role)" if role == "Unpromoted" and row.is_disabled else ""
-                yield Item(f"{role}{by_wish}: [ {' '.join(sorted(by_role[role]))} ]")
+                yield Item(f"{role}{by_wish}: [ {' '.join(sorted(by_role[role], key=name_order))} ]")
+        whole = self._whole(row).instances
         used = {
-            node for each in self._whole(row).instances for part in primitives_in(each) for node in part.nodes
+            node for each in whole for part in primitives_in(each) for node in part.nodes
             if part.is_managed or self.rows.node(node).is_online
         }  # fmt: skip
-        free = [node.name for node in self.nodes if node.name not in used]
-        if free and self.is_inactive and not row.is_unique:
-            by_wish = " (disabled)" if row.target_role.lower() == "stopped" else ""
+        free = [node.name for node in self.nodes if node.name not in used and not node.is_of_bundle]
+        if free and self.is_inactive and not all(map(self._is_folded, whole)):
+            by_wish = " (disabled)" if _is_stopped_by_wish(whole[0]) else ""
             yield Item(f"Stopped{by_wish}: [ {' '.join(free)} ]")
+
+    def _is_folded(self, row: PrimitiveRow | GroupRow) -> bool:
+        return self._plain(row) != ("", "")
 
     def _whole(self, row: CloneRow) -> CloneRow:
         """Return a clone with the instances that are not shown."""
@@ -244,7 +282,7 @@ class TextView(View):
         is_plain = (
             len(nodes) == 1
             and len(roles) == 1
-            and all(part.is_active and part.is_managed and not part.is_failed for part in parts)
+            and all(part.is_active and part.is_managed and not (part.is_failed or part.is_orphaned) for part in parts)
             and roles <= {"Started", "Promoted", "Unpromoted"}
             and self.rows.node(next(iter(nodes))).is_online
         )
@@ -252,23 +290,25 @@ class TextView(View):
 
     def words(self, row: PrimitiveRow, *, where: bool) -> str:
         """Write one primitive, with the nodes where it runs or without."""
-        role = "FAILED" if row.is_failed and row.role in ("Started", "Unpromoted") else row.role
+        role = "FAILED" if row.is_failed and row.role in ("Started", "Unpromoted", "Stopped") else row.role
         role = f"FAILED {row.role}" if row.is_failed and row.role == "Promoted" else role
-        place = ""
-        if where and len(row.nodes) == 1:
-            place = f" {row.nodes[0]}"
-        elif where and row.nodes:
-            place = f" [ {' '.join(row.nodes)} ]"
-        is_sure = not where or len(row.nodes) != 1 or self.rows.node(row.nodes[0]).is_online
-        flags = [] if is_sure else ["UNCLEAN"]
+        place = several = ""
+        if where and len(row.nodes) < 2:
+            place = f" {row.nodes[0]}" if row.nodes else f" {row.pending_on}" if row.pending_on else ""
+        elif where:
+            several = f" [ {' '.join(row.nodes)} ]"
+        only = self.rows.node(row.nodes[0]) if where and len(row.nodes) == 1 else None
+        flags = ["UNCLEAN"] if only is not None and only.is_unclean and not only.is_online else []
         flags += ["LOCKED"] if row.is_locked else []
+        flags += ["Monitoring"] if row.is_being_monitored else []
         is_stopped = row.target_role.lower() == "stopped"
         flags += ["disabled" if is_stopped else f"target-role:{row.target_role}"] if row.is_disabled else []
         flags += ["blocked"] if row.is_blocked else []
         flags += ["unmanaged"] if not row.is_managed and not row.is_blocked else []
+        flags += ["failure ignored"] if row.is_failure_ignored else []
         words = f" ({', '.join(flags)})" if flags else ""
         orphan = " ORPHANED" if row.is_orphaned else ""
-        return f"{row.id}\t({row.agent}):\t{orphan} {role}{place}{words}"
+        return f"{row.id}\t({row.agent}):\t{orphan} {role}{place}{words}{several}"
 
     def _attributes(self) -> Iterator[str]:
         lines: list[str] = []
@@ -405,11 +445,15 @@ def _listed(items: Iterable[Item], level: int) -> Iterator[str]:
     """Yield items as text, each level deeper by two blanks."""
     for each in items:
         yield f"{'  ' * level}* {each.text}{':' if each.is_head else ''}"
-        yield from _listed(each.inside, level + 1)
+        yield from _listed(each.inside, level + 1 + each.further)
 
 
-def _flags(row: GroupRow | CloneRow, first: str) -> str:
-    flags = [first] * bool(first) + ["disabled"] * row.is_disabled + ["unmanaged"] * (not row.is_managed)
+def _is_stopped_by_wish(row: PrimitiveRow | GroupRow) -> bool:
+    return row.is_disabled if isinstance(row, GroupRow) else row.target_role.lower() == "stopped"
+
+
+def _flags(row: GroupRow | CloneRow | BundleRow, first: str) -> str:
+    flags = [first] * bool(first) + ["unmanaged"] * (not row.is_managed) + ["disabled"] * row.is_disabled
     return f" ({', '.join(flags)})" if flags else ""
 
 
@@ -419,7 +463,8 @@ def _node_words(node: NodeRow) -> str:
     if node.is_pending:
         return "pending"
     if node.is_standby and node.is_online:
-        return "standby (with active resources)" if node.running else "standby"
+        active = "on-fail" if node.is_failed_standby else "with active resources" if node.running else ""
+        return f"standby ({active})" if active else "standby"
     if node.is_maintenance:
         return "maintenance" if node.is_online else "OFFLINE (maintenance)"
     if node.is_standby and not node.is_online:

@@ -11,7 +11,16 @@ from haclusterd.commands.context import Context
 from haclusterd.commands.planning.planning import standing
 from haclusterd.commands.status.resource_state import base_of
 from haclusterd.commands.tools.call import Given
-from haclusterd.commands.tools.rows import CloneRow, GroupRow, NodeRow, PrimitiveRow, Row, Rows, primitives_in
+from haclusterd.commands.tools.foreign_rows import rows_of
+from haclusterd.commands.tools.rows import (
+    BundleRow,
+    CloneRow,
+    GroupRow,
+    NodeRow,
+    PrimitiveRow,
+    Row,
+    primitives_in,
+)
 from haclusterd.formats.cib_xml.status_writer import recorded, records_of, with_probes
 from haclusterd.model import scores
 from haclusterd.model.cluster import NodeStatus
@@ -97,7 +106,7 @@ class View:
         self.is_quiet = "quiet" in given
         self.has_whole_history = self.is_xml or given.text("fence_history") == "3"
         self.prefix = _prefix(given)
-        self.rows = Rows(context)
+        self.rows = rows_of(context)
         self.all_nodes = self.rows.nodes()
         names = self._meant(given.text("node"))
         self.nodes = tuple(each for each in self.all_nodes if names is None or names & {each.name, each.number})
@@ -175,7 +184,7 @@ class View:
         kept = {each.call_id: each for each in records_of(history)}
         return [
             (number, "probe" if each.is_probe else each.operation, each.interval_ms, each)
-            for number, each in sorted(kept.items())
+            for number, each in sorted(kept.items(), key=lambda item: (item[0] < 0, item[0]))
             if not (each.is_probe and each.exit_code is ExitCode.NOT_RUNNING)
         ]
 
@@ -206,10 +215,10 @@ class View:
 
     def on(self, node: NodeRow) -> list[PrimitiveRow]:
         """Return what runs on a node, in the order in which it was recorded there; all of what is shown in part."""
-        status = self.context.cib.status.nodes.get(node.name, NodeStatus(node.name))
-        places = {base_of(history.resource): at for at, history in enumerate(recorded(status))}
+        places = self.rows.places_on(node.name)
         rows = (row for row in self.rows.resources if _of_name(row, self.wanted) is not None)
-        found = (part for row in rows for part in primitives_in(row) if node.name in part.nodes)
+        parts = (part for row in rows for part in primitives_in(row))
+        found = (part for part in parts if node.name in part.nodes and not part.is_connection)
         return sorted(found, key=lambda row: places.get(row.id, len(places)))
 
     def fencings(self) -> tuple[list[FenceOrder], list[FencingRecord]]:
@@ -280,6 +289,10 @@ def _of_name(row: Row, wanted: frozenset[str] | None) -> Row | None:
     """Leave out what was not asked for; None: nothing was. Of a clone, an instance may be meant (`web:0`)."""
     if wanted is None or row.id in wanted:
         return row
+    if isinstance(row, BundleRow):
+        names = {part.id for part in primitives_in(row)}
+        kept_replicas = tuple(each for each in row.replicas if {each.shown.id, *names} & wanted)
+        return replace(row, replicas=kept_replicas) if kept_replicas else None
     if isinstance(row, CloneRow):
         if row.child in wanted or any(part.id in wanted for part in primitives_in(row)):
             return row

@@ -19,9 +19,8 @@ from haclusterd.commands.tools.monitor_view import (
     stamp,
     status_words,
 )
-from haclusterd.commands.tools.rows import GroupRow, PrimitiveRow, Row
+from haclusterd.commands.tools.rows import BundleRow, GroupRow, PrimitiveRow, Row
 from haclusterd.formats.cib_xml.elements import quoted
-from haclusterd.formats.cib_xml.status_writer import FEATURE_SET
 from haclusterd.formats.cib_xml.writer import written_at
 from haclusterd.model.fencing import FenceOrder, FencingRecord
 from haclusterd.model.history import ResourceHistory
@@ -81,8 +80,8 @@ class XmlView(View):
                        id=self.rows.numbers[self.rows.dc], with_quorum=self.has_quorum, mixed_version=False) + "/>"
         if "times" in self.sections and not self.is_quiet:
             yield _tag("last_update", 4, time=written_at(self.context.now)) + "/>"
-            yield _tag("last_change", 4, time=written_at(version.at), user=user, client="crm" if user else "",
-                       origin=origin) + "/>"
+            yield _tag("last_change", 4, time=written_at(version.at) if version.at else "", user=user,
+                       client="crm" if user else "", origin=origin) + "/>"
         if "counts" in self.sections:
             yield _tag("nodes_configured", 4, number=len(self.all_nodes)) + "/>"
             count, disabled, blocked = instances_configured(self)
@@ -97,10 +96,12 @@ class XmlView(View):
             inside = [line for row in self.on(node) for line in self.primitive(row, 6)] if self.is_by_node else []
             yield _tag(
                 "node", 4, name=node.name, id=node.number, online=node.is_online, standby=node.is_standby,
-                standby_onfail=False, maintenance=node.is_maintenance, pending=node.is_pending,
-                unclean=node.is_unclean, health=node.health, feature_set=FEATURE_SET if node.is_online else None,
+                standby_onfail=node.is_failed_standby, maintenance=node.is_maintenance, pending=node.is_pending,
+                unclean=node.is_unclean, health=node.health,
+                feature_set=node.feature_set if node.is_online and not node.is_remote else None,
                 shutdown=node.is_leaving, expected_up=node.is_expected, is_dc=node.is_dc,
-                resources_running=node.running, type="member",
+                resources_running=node.running, type="remote" if node.is_remote else "member",
+                id_as_resource=node.launcher or None,
             ) + (">" if inside else "/>")  # fmt: skip
             if inside:
                 yield from (*inside, "    </node>")
@@ -129,6 +130,16 @@ class XmlView(View):
                 yield from self.primitive(member, indent + 2)
             yield f"{end}</group>"
             return
+        if isinstance(row, BundleRow):
+            yield _tag("bundle", indent, id=row.id, type=row.engine, image=row.image, unique=row.is_unique,
+                       managed=row.is_managed, failed=False) + ">"
+            for replica in row.replicas:
+                yield _tag("replica", indent + 2, id=replica.number) + ">"
+                for part in replica.parts:
+                    yield from self.primitive(part, indent + 4)
+                yield f"{end}  </replica>"
+            yield f"{end}</bundle>"
+            return
         yield _tag("clone", indent, id=row.id, multi_state=row.is_promotable, unique=row.is_unique,
                    managed=row.is_managed, disabled=row.is_disabled, failed=False, failure_ignored=False,
                    target_role=row.target_role or None) + ">"
@@ -140,9 +151,10 @@ class XmlView(View):
         """Yield a primitive, or one instance of a cloned one."""
         start = _tag(
             "resource", indent, id=row.id, resource_agent=row.agent, role=row.role,
-            target_role=row.target_role or None, active=row.is_active, orphaned=row.is_orphaned,
-            blocked=row.is_blocked, managed=row.is_managed, failed=row.is_failed, failure_ignored=False,
-            nodes_running_on=len(row.nodes), locked_to=row.is_locked or None,
+            target_role=row.target_role or None, active=self._is_active(row), orphaned=row.is_orphaned,
+            blocked=row.is_blocked, managed=row.is_managed, failed=row.is_failed,
+            failure_ignored=row.is_failure_ignored, nodes_running_on=len(row.nodes),
+            pending="Monitoring" if row.is_being_monitored else None, locked_to=row.is_locked or None,
         )  # fmt: skip
         if not row.nodes:
             yield f"{start}/>"
@@ -152,6 +164,9 @@ class XmlView(View):
             is_online = self.rows.node(node).is_online
             yield _tag("node", indent + 2, name=node, id=self.rows.numbers.get(node, node), cached=is_online) + "/>"
         yield f"{' ' * indent}</resource>"
+
+    def _is_active(self, row: PrimitiveRow) -> bool:
+        return any(node.is_online or node.is_unclean for node in map(self.rows.node, row.nodes))
 
     def _attributes(self) -> Iterator[str]:
         lines: list[str] = []

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import whole as outermost
 from haclusterd.commands.status.resource_state import base_of, meta_flag
-from haclusterd.commands.tools.rows import CloneRow, Row, Rows, primitives_in
+from haclusterd.commands.tools.foreign_rows import rows_of
+from haclusterd.commands.tools.rows import CloneRow, Row, primitives_in
 from haclusterd.formats.cib_xml.elements import element
 from haclusterd.model.configuration import Primitive, effective
 from haclusterd.model.ids import NodeName, ResourceId
@@ -56,7 +57,7 @@ class Reasons:
     """Of one CIB."""
 
     def __init__(self, context: Context) -> None:
-        self._rows = Rows(context)
+        self._rows = rows_of(context)
         self._configuration = context.cib.in_force
 
     def of_all(self) -> list[Reason]:
@@ -120,7 +121,7 @@ def named_instances(row: Row) -> Iterator[tuple[str, tuple[NodeName, ...]]]:
         yield from ((each.id, each.nodes) for each in primitives_in(row))
         return
     for number, each in enumerate(row.instances):
-        yield from ((f"{part.id}:{number}", part.nodes) for part in primitives_in(each))
+        yield from ((f"{base_of(part.id)}:{number}", part.nodes) for part in primitives_in(each))
 
 
 def _nodes_of(row: Row, resource: ResourceId) -> Iterator[NodeName]:

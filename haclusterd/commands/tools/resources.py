@@ -33,6 +33,7 @@ from haclusterd.commands.tools.call import (
     output,
     printed,
 )
+from haclusterd.commands.tools.foreign_rows import rows_of
 from haclusterd.commands.tools.monitor_text import one_resource, operation_lines, resource_lines
 from haclusterd.commands.tools.monitor_view import stamp
 from haclusterd.commands.tools.monitor_xml import operation_xml, resource_xml, sections_as_xml
@@ -139,7 +140,7 @@ def _lines(lines: Iterable[str]) -> Outcome[ToolOutput]:
 
 def _listed(context: Context, call: ToolCall, given: Given, action: str, *, is_xml: bool) -> Outcome[ToolOutput]:
     if action == "list_raw":
-        names = [name for row in Rows(context).resources for name, _ in named_instances(row)]
+        names = [name for row in rows_of(context).resources for name, _ in named_instances(row)]
         if is_xml:
             return _lines(listed("resource names", names, name="resource"))
         return _lines(names) if names else not_found(call, "No resources found")
@@ -155,7 +156,7 @@ def _listed(context: Context, call: ToolCall, given: Given, action: str, *, is_x
 def _locate(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> Outcome[ToolOutput]:
     """Say where a resource runs: a clone's instances with the highest number first, or the one that is asked for."""
     asked = ResourceId(given.text("resource"))
-    parts = tuple(_parts(Rows(context), asked)) or tuple(_parts(Rows(context), name))
+    parts = tuple(_parts(rows_of(context), asked)) or tuple(_parts(rows_of(context), name))
     found = dict.fromkeys((node, row.role == "Promoted") for row in reversed(parts) for node in sorted(row.nodes))
     name = asked
     if wants_xml(given):
@@ -184,14 +185,14 @@ def _numbered(row: Row) -> Iterator[tuple[tuple[str, ...], PrimitiveRow]]:
     if isinstance(row, CloneRow):
         for number, each in enumerate(row.instances):
             group = (each.id,) if isinstance(each, GroupRow) else ()
-            yield from (((f"{part.id}:{number}", *group), part) for part in primitives_in(each))
+            yield from (((f"{base_of(part.id)}:{number}", *group), part) for part in primitives_in(each))
     else:
         yield from (((), part) for part in primitives_in(row))
 
 
 def _is_instance(context: Context, name: str) -> bool:
     """Tell whether a clone has an instance of that name (`web:0`)."""
-    return any(name in names for row in Rows(context).resources for names, _ in _numbered(row))
+    return any(name in names for row in rows_of(context).resources for names, _ in _numbered(row))
 
 
 def _query(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> Outcome[ToolOutput]:
@@ -230,7 +231,7 @@ def _get(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> O
     wanted, section = given.text("get"), _section(given)
     owner = context.cib.in_force.resources[name]
     if section == "meta":
-        rows = Rows(context)
+        rows = rows_of(context)
         meta = rows.overview.meta(owner) if isinstance(owner, Primitive) else effective(owner.meta)
         value = meta.get(wanted)
     else:
@@ -340,7 +341,7 @@ def _moved(context: Context, call: ToolCall, given: Given, action: str, name: Re
     arguments: dict[str, Json] = {**({"resource": name} if name else {}), **({"node": node} if node else {})}
     if action in ("cleanup", "refresh"):
         arguments["reprobe"] = action == "refresh"
-        primitives = dict.fromkeys(row.id for row in _parts(Rows(context), name)) if name else ()
+        primitives = dict.fromkeys(row.id for row in _parts(rows_of(context), name)) if name else ()
         nodes = (node,) if node else node_names(context.cib)
         text = "".join(f"Cleaned up {each} on {where}\n" for each in primitives for where in nodes)
         text = text or f"Cleaned up {name or 'all resources'} on {node or 'all nodes'}\n"
@@ -381,7 +382,7 @@ def _placed(
     top = outermost(configuration, name)
     is_of_clone = isinstance(configuration.resources[top], Clone | Bundle)
     target = top if is_of_clone else name
-    rows = [row for row in _parts(Rows(context), name) if row.nodes]
+    rows = [row for row in _parts(rows_of(context), name) if row.nodes]
     is_there = {each for row in rows for each in row.nodes} == {arguments.get("node")}
     if action == "move" and is_there and not is_of_clone and "force" not in given and "lifetime" not in given:
         return printed(err="crm_resource: Error performing operation: Requested item already exists\n", status=EXISTS)

@@ -20,15 +20,17 @@ from haclusterd.commands.status.resource_state import (
     meta_flag,
     pending_operation,
 )
-from haclusterd.formats.cib_xml.status_writer import node_numbers
+from haclusterd.formats.cib_xml.status_writer import FEATURE_SET, node_numbers, recorded
 from haclusterd.model.cluster import NodeState, NodeStatus
 from haclusterd.model.configuration import Bundle, Clone, Group, Primitive, Resource, contained, effective
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.properties import read_boolean, read_boolean_or
 from haclusterd.model.records import dataclass
+from haclusterd.model.scores import parse
+from haclusterd.scheduler.model.name_order import name_order
 
-_PENDING = {
+PENDING = {
     ActionName.START: "Starting", ActionName.STOP: "Stopping", ActionName.PROMOTE: "Promoting",
     ActionName.DEMOTE: "Demoting", ActionName.MIGRATE_TO: "Migrating", ActionName.MIGRATE_FROM: "Migrating",
 }  # fmt: skip
@@ -50,6 +52,22 @@ class NodeRow:
     is_dc: bool = False
     health: str = "green"
     running: int = 0
+    kind: str = "member"
+    """`member`, `remote` or `guest`."""
+    launcher: str = ""
+    """Of a guest node: the resource that runs it."""
+    host: str = ""
+    """Of a guest node: where that resource runs."""
+    feature_set: str = FEATURE_SET
+    is_failed_standby: bool = False
+    """In standby since something failed there."""
+    is_of_bundle: bool = False
+    """It is a container of a bundle."""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is no member of the cluster."""
+        return self.kind != "member"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +86,12 @@ class PrimitiveRow:
     is_locked: str = ""
     """The node for which it is kept while that is shut down."""
     is_promotable: bool = False
+    pending_on: str = ""
+    """The node on which something is under way with it that does not run there."""
+    is_being_monitored: bool = False
+    is_failure_ignored: bool = False
+    is_connection: bool = False
+    """It connects to a guest node."""
 
     @property
     def is_active(self) -> bool:
@@ -106,7 +130,30 @@ class CloneRow:
     target_role: str = ""
 
 
-Row = PrimitiveRow | GroupRow | CloneRow
+@dataclass(frozen=True, slots=True)
+class ReplicaRow:
+    """One container of a bundle with what belongs to it."""
+
+    number: int
+    shown: PrimitiveRow
+    """What runs in it, or the container, on the nodes of the container and under the replica's name."""
+    parts: tuple[PrimitiveRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BundleRow:
+    """A bundle."""
+
+    id: ResourceId
+    engine: str
+    image: str
+    replicas: tuple[ReplicaRow, ...]
+    is_unique: bool = False
+    is_managed: bool = True
+    is_disabled: bool = False
+
+
+Row = PrimitiveRow | GroupRow | CloneRow | BundleRow
 
 
 class Rows:
@@ -122,8 +169,8 @@ class Rows:
             self.dc = None
         self._found: dict[ResourceId, dict[NodeName, list[ResourceId]]] = {}
         for name, status in sorted(self.cib.status.nodes.items()):
-            for recorded, _ in instances_on(status):
-                self._found.setdefault(base_of(recorded), {}).setdefault(name, []).append(recorded)
+            for found, _ in instances_on(status):
+                self._found.setdefault(base_of(found), {}).setdefault(name, []).append(found)
         self.resources = tuple(self._all())
         self._running = self._counted()
 
@@ -134,7 +181,7 @@ class Rows:
 
     def nodes(self) -> tuple[NodeRow, ...]:
         """Return every node in order of names."""
-        return tuple(self.node(name) for name in sorted(self.numbers))
+        return tuple(self.node(name) for name in sorted(self.numbers, key=name_order))
 
     def node(self, name: NodeName) -> NodeRow:
         """Return one node."""
@@ -142,9 +189,6 @@ class Rows:
         is_online = status.state is NodeState.ONLINE
         is_lost = status.state is NodeState.LOST
         is_fenced = any(order.target == name for order in self.cib.status.fence_orders.values())
-        is_judged = self.overview.properties.text("node-health-strategy") != "none"
-        is_red = is_judged and bool(votes(self.cib, name, "red"))
-        is_yellow = is_judged and bool(votes(self.cib, name, "yellow"))
         is_all = self.overview.properties.boolean("maintenance-mode")
         return NodeRow(
             name,
@@ -157,9 +201,15 @@ class Rows:
             is_leaving=status.is_leaving,
             is_expected=is_online or is_lost,
             is_dc=name == self.dc,
-            health="red" if is_red else "yellow" if is_yellow else "green",
+            health=self.health(name),
             running=self._running.get(name, 0),
         )
+
+    def health(self, name: NodeName) -> str:
+        """Return how well a node is, as far as that counts."""
+        if self.overview.properties.text("node-health-strategy") == "none":
+            return "green"
+        return next((colour for colour in ("red", "yellow") if votes(self.cib, name, colour)), "green")
 
     def _counted(self) -> dict[NodeName, int]:
         found: dict[NodeName, int] = {}
@@ -167,6 +217,10 @@ class Rows:
             for node in row.nodes:
                 found[node] = found.get(node, 0) + 1
         return found
+
+    def places_on(self, name: NodeName) -> dict[ResourceId, int]:
+        """Return in which order primitives were recorded on a node."""
+        return {base_of(history.resource): at for at, history in enumerate(recorded(self._status(name)))}
 
     # Resources
 
@@ -178,12 +232,24 @@ class Rows:
     def _all(self) -> Iterator[Row]:
         configuration = self.cib.configuration
         parents = configuration.parents()
-        for resource in configuration.resources.values():
-            if resource.id not in parents and not isinstance(resource, Bundle):
+        tops = [each for each in configuration.resources.values() if each.id not in parents]
+        for resource in sorted(tops, key=self._priority, reverse=True):
+            if not isinstance(resource, Bundle):
                 yield self._row(resource)
         for base in self._found:
             if base not in configuration.resources:
                 yield self._orphan(base)
+
+    def _role_of(self, name: ResourceId) -> str:
+        child = self.cib.configuration.resources.get(name)
+        return "" if child is None else effective(child.meta).get("target-role", "")
+
+    def _priority(self, resource: Resource) -> int:
+        meta = self.overview.meta(resource) if isinstance(resource, Primitive) else self._own_meta(resource)
+        try:
+            return parse(meta.get("priority", "0"))
+        except ValueError:
+            return 0
 
     def _orphan(self, base: ResourceId) -> PrimitiveRow:
         nodes = tuple(self._found[base])
@@ -205,7 +271,7 @@ class Rows:
         return CloneRow(
             resource.id, resource.child, self._clone_instances(resource), is_promotable,
             read_boolean_or(meta.get("globally-unique"), default=False),
-            _is_managed(meta), is_disabling(role, is_promotable=is_promotable), role,
+            _is_managed(meta), is_disabling(role, is_promotable=is_promotable), role or self._role_of(resource.child),
         )  # fmt: skip
 
     def _own_meta(self, resource: Resource) -> dict[str, str]:
@@ -279,7 +345,7 @@ class Rows:
 
     def _role(self, primitive: Primitive, found: tuple[Instance, ...]) -> str:
         roles = [self._role_on(primitive, each) for each in found]
-        under_way = [role for role in roles if role in _PENDING.values()]
+        under_way = [role for role in roles if role in PENDING.values()]
         if under_way:
             return under_way[0]
         return min(roles, key=("Promoted", "Started", "Unpromoted").index) if roles else "Stopped"
@@ -288,12 +354,12 @@ class Rows:
         status = self._status(instance.node)
         names = self._found.get(primitive.id, {}).get(instance.node, [primitive.id])
         for order in status.orders.values():
-            if order.resource in names and order.action in _PENDING:
-                return _PENDING[order.action]
+            if order.resource in names and order.action in PENDING:
+                return PENDING[order.action]
         for history in (status.histories[name] for name in names if name in status.histories):
             begun = pending_operation(history)
-            if begun in _PENDING:
-                return _PENDING[ActionName(begun)]
+            if begun in PENDING:
+                return PENDING[ActionName(begun)]
         if not self.overview.is_promotable(primitive.id):
             return "Started"
         histories = [status.histories[name] for name in names if name in status.histories]
@@ -307,6 +373,9 @@ def primitives_in(row: Row) -> Iterator[PrimitiveRow]:
         yield row
     elif isinstance(row, GroupRow):
         yield from row.members
+    elif isinstance(row, BundleRow):
+        for replica in row.replicas:
+            yield from replica.parts
     else:
         for each in row.instances:
             yield from primitives_in(each)

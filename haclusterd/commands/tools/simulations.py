@@ -18,7 +18,7 @@ from haclusterd.commands.planning.simulation_document import SimulationDocument
 from haclusterd.commands.resource import resource
 from haclusterd.commands.tools.call import Given, Tool, ToolCall, ToolUsageError, ask, output, printed
 from haclusterd.commands.tools.cib import whole
-from haclusterd.commands.tools.monitor_text import cluster_lines, instances_in
+from haclusterd.commands.tools.monitor_text import MANAGEMENT_IS_DISABLED, cluster_lines, instances_in
 from haclusterd.commands.tools.monitor_xml import sections_as_xml
 from haclusterd.commands.tools.result import OUTPUT, document, wants_xml
 from haclusterd.commands.tools.simulated_graph import as_dot
@@ -40,6 +40,7 @@ from haclusterd.formats.cib_xml.status_writer import node_numbers
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.graph import Change, Plan
 from haclusterd.model.ids import NodeName
+from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.records import dataclass, replace
 from haclusterd.reports.items import ReportItem, has_errors
 from haclusterd.verbs.answers.cluster import ToolOutput
@@ -108,6 +109,8 @@ def _dated(given: Given) -> list[str]:
 
 def _state(context: Context, given: Given) -> Iterator[str]:
     """Yield the state as text."""
+    if ClusterProperties(context.cib.in_force).boolean("maintenance-mode"):
+        yield from ("", *MANAGEMENT_IS_DISABLED, "")
     count, disabled, blocked = instances_in(context)
     if disabled or blocked:
         limited = f"{disabled} of {count} resource instances DISABLED and {blocked} BLOCKED from further action due to"
@@ -146,7 +149,7 @@ class _Planned:
     """None: nothing is."""
     end: Cib
     shown_end: Cib
-    """The same, with what the next plan finds unclean."""
+    """The same of this cluster, with what the next plan finds unclean; a CIB of Pacemaker shows that by itself."""
 
 
 def _planned(context: Context, call: ToolCall, given: Given, *, is_xml: bool) -> Outcome[ToolOutput]:
@@ -186,7 +189,8 @@ def _found(context: Context, given: Given) -> _Planned | tuple[ReportItem, ...]:
         executed = steps(cib, found, planned.actions, failures=failures, now=context.now,
                          numbers=_numbers(context, cib))  # fmt: skip
     end = cib if executed is None else afterwards(cib, found, executed, context.now)
-    shown = with_unclean(end, context.now, options) if "fail" in given else end
+    is_bare = "fail" in given and not options.is_pacemaker_compatible
+    shown = with_unclean(end, context.now, options) if is_bare else end
     judged = list(_judged(replace(context, cib=cib), given, found))
     return _Planned(context, cib, modifications, found, planned, judged, executed, end, shown)
 

@@ -40,7 +40,7 @@ def found_rows(inventory: Inventory) -> list[FoundRow]:
 
 
 def _of_top(top: Resource, inventory: Inventory) -> Iterator[FoundRow]:
-    if _is_out_of_sight(top):
+    if is_out_of_sight(top):
         return
     if top.replicas:
         yield from _of_bundle(top, inventory)
@@ -64,7 +64,7 @@ def _of_bundle(bundle: Resource, inventory: Inventory) -> Iterator[FoundRow]:
                 yield FoundRow(name, node.name, _role(shown))
 
 
-def _is_out_of_sight(collective: Resource) -> bool:
+def is_out_of_sight(collective: Resource) -> bool:
     """Tell whether nothing of a group, clone or bundle is printed: all that is active was left alone, on nodes away."""
     if collective.variant is Variant.PRIMITIVE:
         return False
@@ -74,14 +74,11 @@ def _is_out_of_sight(collective: Resource) -> bool:
 
 
 def _of_instance(clone: Resource, instance: Resource) -> Iterator[FoundRow]:
-    if _is_out_of_sight(instance):
+    if is_away_with_host(clone, instance):
         return
     leaves = list(instance.leaves())
     node = _only_node(leaves)
     is_plain = all(map(_is_plain, leaves))
-    is_managed = all(leaf.is_managed for leaf in leaves)
-    if node is not None and not (clone.definition.is_unique or node.is_online or node.is_unclean) and is_managed:
-        return  # on a guest node that is away with its host
     if clone.definition.is_unique or instance.found.is_removed or not is_plain or node is None or node.is_unclean:
         for leaf in leaves:
             yield from _one_by_one(leaf)
@@ -92,6 +89,16 @@ def _of_instance(clone: Resource, instance: Resource) -> Iterator[FoundRow]:
     is_lowered = lowest.definition.target_role is Role.UNPROMOTED
     is_held = clone.definition.is_promotable and role is not Role.PROMOTED and is_lowered
     yield FoundRow(clone.id, node.name, role, members, is_held)
+
+
+def is_away_with_host(clone: Resource, instance: Resource) -> bool:
+    """Tell whether an instance of a clone is not printed: where it is active is away, a guest node with its host."""
+    leaves = list(instance.leaves())
+    node = _only_node(leaves)
+    if is_out_of_sight(instance):
+        return True
+    is_seen = clone.definition.is_unique or node is None or node.is_online or node.is_unclean
+    return not is_seen and all(leaf.is_managed for leaf in leaves)
 
 
 def _is_plain(leaf: Resource) -> bool:
