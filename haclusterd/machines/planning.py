@@ -13,6 +13,7 @@ from typing import Final
 from haclusterd.cib.changes import Change
 from haclusterd.machines.effects import AskForPlan
 from haclusterd.machines.moment import Moment
+from haclusterd.machines.transitions.tracked_actions import is_unfencing
 from haclusterd.machines.transitions.transition import EXPECTED_CHANGES, QUIET_CHANGES
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.graph import PRIORITY_DELAY, ActionKind, Plan
@@ -97,7 +98,7 @@ class Planning:
         self._asked_at = Instant(0)
         self._answer: PlanAnswer | None = None
         self._fencing_delays: dict[tuple[NodeName, Incarnation | None], int] = {}
-        """Delays in ms of nodes that a plan knew to be lost."""
+        """Delays in ms of nodes that a plan knew to be lost, and of those that the newest one fences."""
         self._is_delay_wanted = False
         self._gathers_until: Instant | None = None
         """Until when further events are awaited (`transition-delay`)."""
@@ -251,12 +252,17 @@ class Planning:
         return known
 
     def _learn_delays(self, plan: Plan) -> None:
-        """Note the fencing delay of each lost node."""
+        """Note the fencing delay of each lost node, and of each one that is to be declared lost for the plan's sake.
+
+        One that is alive joins again at once: it must be fenced before another plan could say how long that waits.
+        """
         found = {
             action.node: 1000 * int(action.meta.get(PRIORITY_DELAY, "0"))
             for action in plan.graph.actions.values()
-            if action.kind is ActionKind.FENCE and action.node is not None
+            if action.kind is ActionKind.FENCE and action.node is not None and not is_unfencing(action)
         }
         for name, status in self._cib.status.nodes.items():
-            if status.state is not NodeState.ONLINE:
+            if status.state is not NodeState.ONLINE or name in found:
                 self._fencing_delays[name, status.incarnation] = found.get(name, 0)
+            else:
+                self._fencing_delays.pop((name, status.incarnation), None)

@@ -2086,6 +2086,18 @@ RECORDS = (
         "transition-delay: plans are made of half of what belongs together",
     ),
     Mutant(
+        "Planning._learn_delays",
+        "status.state is not NodeState.ONLINE or name in found",
+        "status.state is not NodeState.ONLINE",
+        "priority-fencing-delay: a live node that is to be fenced joins again before that is ordered, for ever",
+    ),
+    Mutant(
+        "Planning._learn_delays",
+        "not is_unfencing(action)",
+        "True",
+        "priority-fencing-delay: a node that was to be unfenced is fenced without the delay when it vanishes",
+    ),
+    Mutant(
         "_with_transient",
         "command.name in status.private_attributes",
         "False",

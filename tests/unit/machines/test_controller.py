@@ -834,28 +834,54 @@ def test_a_plan_is_executed_although_it_wants_failures_forgotten_that_are_not_th
 # -- fencing ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_more_important_node_is_fenced_later_by_what_the_plan_says() -> None:
-    fence = GraphAction(1, ActionKind.FENCE, "reboot", None, N2, meta={"priority-fencing-delay": "7"})
+def dc_with_delay(plan: Plan | str) -> Dc:
+    """Return a DC whose cluster has a device and priority-fencing-delay=7s, before it has planned."""
     dc = Dc()
-    dc.plan = Plan(TransitionGraph({1: fence}), {})
+    dc.plan = plan
     delay = AttributeSet("cib-bootstrap-options", (("priority-fencing-delay", "7s"),))
     dc.cluster.configure(
         PutResource(primitive("power", "stonith:fence_test")), PutSets("properties", (delay,))
     )
+    return dc
+
+
+def test_a_more_important_node_is_fenced_later_by_what_the_plan_says() -> None:
+    dc = dc_with_delay(NOTHING)
     dc.step()
     dc.cluster.lose(N2)
+    fence = GraphAction(1, ActionKind.FENCE, "reboot", None, N2, meta={"priority-fencing-delay": "7"})
+    dc.plan = Plan(TransitionGraph({1: fence}), {})
     assert commands_of(dc.ask()) == [], "how important it was is not known before a plan knows of its loss"
     issued = [command for command in commands_of(dc.tell()) if isinstance(command, commands.IssueFence)]
     assert [command.order.delay_ms for command in issued] == [7000]
 
 
+def test_whom_a_plan_fences_though_it_is_alive_is_fenced_before_it_can_join_again() -> None:
+    fence = GraphAction(1, ActionKind.FENCE, "reboot", None, N2, meta={"priority-fencing-delay": "0"})
+    dc = dc_with_delay(Plan(TransitionGraph({1: fence}), {}))
+    (lost,) = commands_of(dc.step())
+    assert isinstance(lost, commands.Lost)
+    dc.cluster.must(lost)
+    (issued,) = commands_of(dc.ask())
+    assert isinstance(issued, commands.IssueFence)
+    assert (issued.order.target, issued.order.delay_ms) == (N2, 0)
+
+
+@pytest.mark.parametrize("operation", ["reboot", "on"])
+def test_the_delay_of_an_earlier_plan_says_nothing_of_a_node_that_vanishes_later(operation: str) -> None:
+    fence = GraphAction(1, ActionKind.FENCE, operation, None, N2, meta={"priority-fencing-delay": "0"})
+    dc = dc_with_delay(Plan(TransitionGraph({1: fence}), {}))
+    dc.step()
+    dc.plan = NOTHING
+    if operation == "reboot":
+        dc.change(commands.SetTransientAttribute(N3, "x", "1"))
+        assert len(dc.planned) == 2
+    dc.cluster.lose(N2)
+    assert not [each for each in commands_of(dc.ask()) if isinstance(each, commands.IssueFence)]
+
+
 def test_a_scheduler_that_fails_delays_no_fencing() -> None:
-    dc = Dc()
-    delay = AttributeSet("cib-bootstrap-options", (("priority-fencing-delay", "7s"),))
-    dc.cluster.configure(
-        PutResource(primitive("power", "stonith:fence_test")), PutSets("properties", (delay,))
-    )
-    dc.plan = "the worker has died"
+    dc = dc_with_delay("the worker has died")
     dc.step()
     dc.cluster.lose(N2)
     issued = [command for command in commands_of(dc.step()) if isinstance(command, commands.IssueFence)]
@@ -863,12 +889,7 @@ def test_a_scheduler_that_fails_delays_no_fencing() -> None:
 
 
 def test_a_plan_that_is_made_for_its_delays_while_orders_are_on_their_way_is_not_executed() -> None:
-    dc = Dc()
-    delay = AttributeSet("cib-bootstrap-options", (("priority-fencing-delay", "7s"),))
-    dc.cluster.configure(
-        PutResource(primitive("power", "stonith:fence_test")), PutSets("properties", (delay,))
-    )
-    dc.plan = starting(N2)
+    dc = dc_with_delay(starting(N2))
     [starts] = commands_of(dc.step())
     dc.cluster.lose(N3)
     dc.plan = starting(N1)
