@@ -131,7 +131,8 @@ def print_answer(tool: str, words: "Sequence[str]", data: "Any", errors: "list[s
         return _print("", f"{tool}: Error performing operation: {message}\n", status or 1)
     for name, text in (data.get("files") or {}).items():
         _write(name, text, words)
-    return _print(data["out"], data["err"], status)
+    out = data["out"]
+    return _print(_fitting(out) if tool == "crm_mon" and out[:1] != "<" else out, data["err"], status)
 
 
 def _write(name: str, text: str, words: "Sequence[str]") -> None:
@@ -148,6 +149,32 @@ def _write(name: str, text: str, words: "Sequence[str]") -> None:
             posix.close(descriptor)
     except OSError as error:
         raise ToolError(f"{name}: {error.strerror}", NOT_WRITTEN) from None
+
+
+def _fitting(text: str) -> str:
+    """Break lines that are wider than the terminal, if the standard output is one."""
+    try:
+        width = posix.get_terminal_size(1).columns
+    except OSError:
+        return text
+    return "".join(f"{part}\n" for line in text.split("\n")[:-1] for part in narrowed(line, width)) if width else text
+
+
+def narrowed(line: str, width: int) -> "Iterator[str]":
+    """Yield a line as lines that fit into a width, broken at spaces; what continues is indented like the line."""
+    if len(line.expandtabs()) > width:
+        line = line.expandtabs()
+    start = " " * min(_indent(line) + 2, width // 3)
+    while len(line) > width:
+        space = line.rfind(" ", _indent(line) + 1, width + 1)
+        end = space if space > 0 else max(width, _indent(line) + 1)
+        yield line[:end].rstrip(" ")
+        line = start + line[end:].lstrip(" ")
+    yield line
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 def _print(out: str, err: str, status: int) -> int:

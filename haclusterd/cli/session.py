@@ -13,6 +13,7 @@ from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.reading import STANDARD_INPUT, read_text, shown_name
 from haclusterd.cli.render import answers as render
 from haclusterd.cli.render.fields import fields, text
+from haclusterd.cli.render.lines import folded
 from haclusterd.cli.render.terminal import Screen, harmless, span
 from haclusterd.cli.replacing import replace_file, write_new_file
 from haclusterd.cli.settings import Settings
@@ -135,7 +136,7 @@ class Session:
         if self.is_json:
             self._show_json(response)
         else:
-            self.write(render.render_data(self.screen, response.data))
+            self.write(render.render_data(self._fitting_screen(), response.data))
             self.tell(response.reports)
         return response.exit
 
@@ -145,11 +146,21 @@ class Session:
         if self.streams.stdout.isatty():
             text_ = harmless(text_)
         pager = self.settings.get("pager")
-        is_long = self.streams.stdout.isatty() and text_.count("\n") >= _terminal_lines()
+        is_long = self.streams.stdout.isatty() and text_.count("\n") >= _terminal_size().lines
         if pager and is_long and _paged(pager, text_):
             return
         self.streams.stdout.write(text_)
         self.streams.stdout.flush()
+
+    def write_fitting(self, lines: Iterable[str]) -> None:
+        """Write lines that a tool of Pacemaker prints; what is wider than the terminal is broken at spaces."""
+        width = self._fitting_screen().terminal_columns
+        self.write(part for line in lines for part in (folded(line.expandtabs(), width) if width else [line]))
+
+    def _fitting_screen(self) -> Screen:
+        """Return the screen as the terminal is now."""
+        is_terminal = self.streams.stdout.isatty()
+        return replace(self.screen, terminal_columns=_terminal_size().columns) if is_terminal else self.screen
 
     def _show_json(self, response: Response) -> None:
         if response.exit and response.errors:
@@ -249,10 +260,10 @@ def _may_change(request: Request) -> bool:
     return may_change and not request.options.dry_run
 
 
-def _terminal_lines() -> int:
+def _terminal_size() -> "os.terminal_size":
     import shutil
 
-    return shutil.get_terminal_size().lines
+    return shutil.get_terminal_size()
 
 
 def _paged(pager: str, shown: str) -> bool:

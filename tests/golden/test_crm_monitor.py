@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.cli.live.lines import width_of
 from haclusterd.cli.live.picture import Aside, Known, Size, draw, question_of, selectable
 from haclusterd.cli.live.view import Pane, View, pressed
+from haclusterd.cli.render.lines import width_of
 from haclusterd.cli.render.terminal import Screen
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from haclusterd.cli.live.failover import last_failover, render_failover
-from haclusterd.cli.live.lines import cut, folded, plain, width_of
 from haclusterd.cli.live.view import KEYS, Pane, View
 from haclusterd.cli.render.gpus import render_devices
+from haclusterd.cli.render.lines import cut, folded, plain, width_of
 from haclusterd.cli.render.status import (
     GRAVITY,
     failure_lines,

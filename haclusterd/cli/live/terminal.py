@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
 
-from haclusterd.cli.live.lines import spans
 from haclusterd.cli.live.picture import Size
+from haclusterd.cli.render.lines import spans
 
 USUAL = Size(80, 24)
 """Of a terminal that does not say."""

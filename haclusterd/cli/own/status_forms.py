@@ -43,7 +43,11 @@ def _printed(session: Session, tool: str, words: list[str]) -> int:
     if (answer.exit and answer.data is None) or session.is_json:
         return session.show(answer)
     output = fields(answer.data)
-    session.write(text(output, "out").splitlines())
+    lines = text(output, "out").splitlines()
+    if lines and lines[0].startswith("<"):
+        session.write(lines)
+    else:
+        session.write_fitting(lines)
     session.streams.stderr.write(text(output, "err"))
     session.tell(answer.reports)
     return answer.exit

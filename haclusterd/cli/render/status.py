@@ -1,7 +1,11 @@
-"""`crm status` as text: the verdict, then what a person looks for, in the order in which it matters. 80 columns."""
+"""`crm status` as text: the verdict, then what a person looks for, in the order in which it matters.
+
+80 columns, or as many as the terminal has: no word that fits into a line is broken, and nothing is left out.
+"""
 
 from collections.abc import Sequence
 
+from haclusterd.cli.render.lines import folded as lines_within
 from haclusterd.cli.render.terminal import WIDTH, Cell, Colour, Screen, ago, columns, folded, span
 from haclusterd.model import durations
 from haclusterd.model.ocf import ExitCode
@@ -33,15 +37,23 @@ def render(screen: Screen, data: Status) -> list[str]:
         ("Moves and bans", move_lines(screen, data)),
         ("Failures", failure_lines(screen, data)),
         ("Fencing", fencing_lines(screen, data)),
-        ("Warnings", [line for each in data.warnings for line in folded(each, indent="  ", later="      ")]),
+        ("Warnings", [line for each in data.warnings for line in _below(screen, each)]),
     ):
         if found:
             lines += [screen.paint(title, Colour.BOLD), *found, ""]
-    return lines[:-1]
+    if not screen.terminal_columns:
+        return lines[:-1]
+    return [part for line in lines[:-1] for part in lines_within(line, screen.terminal_columns)]
 
 
-def headline_lines(screen: Screen, data: Status, width: int = WIDTH) -> list[str]:
-    """Write what is to be known first, each with what to do about it."""
+def _below(screen: Screen, text: str) -> list[str]:
+    """Write a text below a title."""
+    return folded(text, width=screen.width, indent="  ", later="      ")
+
+
+def headline_lines(screen: Screen, data: Status, width: int = 0) -> list[str]:
+    """Write what is to be known first, each with what to do about it; a `width` of 0 is the screen's."""
+    width = width or screen.width
     found = data.headlines
     lines: list[str] = []
     for headline in found[:_MAX_HEADLINES]:
@@ -75,7 +87,7 @@ def _summary(screen: Screen, data: Status) -> list[str]:
     if version.at:
         by = f"changed {ago(version.at, now)} by {version.author}"
         reason = version.reason
-        lines += folded(by + (f": {reason}" if reason else ""), indent="  ", later="  ")
+        lines += folded(by + (f": {reason}" if reason else ""), width=screen.width, indent="  ", later="  ")
     answered = data.answered_by or ""
     if data.at is not None:
         lines.append(screen.paint(f"as it was at {screen.clock(data.at, 0)}", Colour.YELLOW))
@@ -108,7 +120,8 @@ def node_lines(screen: Screen, nodes: Sequence[Node], now: int) -> list[str]:
     lines: list[str] = []
     for node, line in zip(nodes, columns(screen, rows, indent=2), strict=True):
         lines.append(line)
-        lines += [each for detail in _node_details(node) for each in folded(detail, indent="      ")]
+        for detail in _node_details(node):
+            lines += folded(detail, width=screen.width, indent="      ")
     return lines
 
 
@@ -194,7 +207,7 @@ def resource_lines(screen: Screen, resources: Sequence[ShownResource]) -> list[s
     lines: list[str] = []
     for line, below in zip(columns(screen, rows, indent=2), details, strict=True):
         lines.append(line)
-        lines += [each for detail in below for each in folded(detail, indent="        ")]
+        lines += [each for detail in below for each in folded(detail, width=screen.width, indent="        ")]
     return lines
 
 
@@ -307,7 +320,7 @@ def in_flight_lines(screen: Screen, data: Status) -> list[str]:
         voided = " (no longer wanted)" if order.is_voided else ""
         reason = f": {order.reason}" if order.reason else ""
         since = span(max(0, now - order.issued_at))
-        lines += folded(f"{what}{voided}, for {since}{reason}", indent="  ", later="      ")
+        lines += _below(screen, f"{what}{voided}, for {since}{reason}")
     lines += [f"  looking for {counted(count, 'resource')} on {node}" for node, count in probes.items()]
     return [screen.paint(line, Colour.CYAN) for line in lines]
 
@@ -330,7 +343,7 @@ def failure_lines(screen: Screen, data: Status) -> list[str]:
     lines: list[str] = []
     now = data.now
     for failure in data.failures:
-        lines += folded(_failure(screen, failure, now), indent="  ", later="      ")
+        lines += _below(screen, _failure(screen, failure, now))
     return [screen.paint(line, Colour.RED) for line in lines]
 
 
@@ -364,9 +377,9 @@ def fencing_lines(screen: Screen, data: Status) -> list[str]:
         words = f"{order.target} is being fenced ({order.action}) with {order.device or ''} by " \
                 f"{order.executor or ''}, attempt {order.attempt}, " \
                 f"for {span(max(0, now - order.issued_at))}"  # fmt: skip
-        lines += [screen.paint(each, Colour.WARN) for each in folded(words, indent="  ", later="      ")]
+        lines += [screen.paint(each, Colour.WARN) for each in _below(screen, words)]
     for record in fencing.recent:
-        lines += folded(_record(screen, record, now), indent="  ", later="      ")
+        lines += _below(screen, _record(screen, record, now))
     return [*lines, *_devices(screen, fencing)]
 
 

@@ -36,6 +36,13 @@ class Screen:
     """None: this machine's."""
     scheme: tuple[str, ...] = ("33", "0", "36", "31", "32", "35")
     """SGR codes of keywords, ids, names, values, scores and references in a configuration."""
+    terminal_columns: int = 0
+    """Of the terminal that is written to; 0: it is none, and a line may be as long as it is."""
+
+    @property
+    def width(self) -> int:
+        """The columns into which texts are folded."""
+        return min(WIDTH, self.terminal_columns or WIDTH)
 
     def paint(self, text: str, colour: Colour | None) -> str:
         """Colour a text, if there are colours."""

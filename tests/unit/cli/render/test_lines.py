@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haclusterd.cli.live.lines import cut, folded, plain, spans, width_of
+from haclusterd.cli.render.lines import cut, folded, plain, spans, width_of
 
 RED = "\x1b[31mred\x1b[0m"
 

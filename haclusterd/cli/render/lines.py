@@ -59,11 +59,14 @@ def folded(line: str, width: int) -> list[str]:
     lines: list[list[tuple[str, str]]] = []
     while characters:
         fits = _fitting(characters, width)
+        first = next((n for n, (char, _) in enumerate(characters) if char != " "), 0)
         if fits < len(characters):
-            first = next((n for n, (char, _) in enumerate(characters) if char != " "), 0)
             space = next((n for n in range(fits, first, -1) if characters[n][0] == " "), 0)
             fits = space or fits
-        lines.append(characters[:fits])
+        end = fits
+        while fits < len(characters) and end > first + 1 and characters[end - 1][0] == " ":
+            end -= 1
+        lines.append(characters[:end])
         rest = characters[fits:]
         while rest and rest[0][0] == " ":
             rest = rest[1:]
