@@ -173,7 +173,7 @@ def _leave_out(cursor: Cursor, token: Token) -> None:
 
     A misspelled section word is refused: what comes after it would be read as pairs of the section before.
     """
-    if not ATTRIBUTE_NAME.match(token.text):
+    if not ATTRIBUTE_NAME.match(token.text) or token.text[0].isdecimal():
         raise cursor.refuse(Code.UNEXPECTED, token, construct=cursor.construct, found=token.text)
     section = None if token.is_quoted else nearest(token.text, SECTION_WORDS)
     if section is not None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 
+from haclusterd.formats.crm.mistakes import is_kind_or_score
 from haclusterd.formats.crm.rule_writer import score_word, write_rules
 from haclusterd.formats.crm.rules import LIFETIME
 from haclusterd.formats.crm.sets import SET_ATTRIBUTES
@@ -105,7 +106,7 @@ def _ticket(constraint: TicketConstraint) -> str:
 
 def _qualified(resource: str, qualifier: str | None) -> str:
     if qualifier is None:
-        return quoted(resource) if resource.lower() == LIFETIME else resource
+        return quoted(resource) if resource.lower() == LIFETIME or is_kind_or_score(resource) else resource
     return f"{resource}:{qualifier}"
 
 

@@ -14,6 +14,7 @@ from haclusterd.formats.crm.blocks import attribute_set, read_block, section_wor
 from haclusterd.formats.crm.bundles import read_bundle
 from haclusterd.formats.crm.constraints import read_colocation, read_location, read_order, read_ticket
 from haclusterd.formats.crm.cursor import Cursor, RefusedError
+from haclusterd.formats.crm.mistakes import mistake
 from haclusterd.formats.crm.objects import (
     read_clone,
     read_group,
@@ -32,7 +33,7 @@ from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import NCNAME, AgentReference
 from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code
-from haclusterd.reports.items import Place, ReportItem
+from haclusterd.reports.items import Place, ReportItem, has_errors
 from haclusterd.reports.suggestions import did_you_mean
 
 ALIASES = {"collocation": "colocation", "resource": "primitive", "ms": "ms", "master": "ms"}
@@ -84,6 +85,12 @@ def read_statement(
         made = several(cursor) if several is not None else (_dispatch(cursor, known_agents),)
     except RefusedError:
         made = ()
+    if has_errors(cursor.reports):
+        meant = mistake(line.tokens)
+        if meant is not None:
+            cursor.reports.clear()
+            cursor.note(Code.EXPECTED, meant.at, remedy=meant.remedy, construct=cursor.construct,
+                        expected=meant.expected, found=meant.found)  # fmt: skip
     return made, cursor.reports
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from haclusterd.formats.constraint_words import ACTIONS
 from haclusterd.formats.crm.blocks import read_given_id
 from haclusterd.formats.crm.cursor import Cursor
+from haclusterd.formats.crm.mistakes import is_kind_or_score
 from haclusterd.formats.crm.rules import is_word
 from haclusterd.formats.crm.tokens import Token
 from haclusterd.formats.generated_ids import allocate, set_base
@@ -234,6 +235,8 @@ class _Reader:
         resource, colon, qualifier = token.text.partition(":")
         if not NCNAME.match(resource):
             raise self._cursor.refuse(Code.BAD_ID, token, id=resource)
+        if self._grammar.of_actions and not token.is_quoted and is_kind_or_score(token.text):
+            raise self._cursor.refuse(Code.UNEXPECTED, token, construct=self._cursor.construct, found=token.text)
         name, read = ("action", read_action) if self._grammar.of_actions else ("role", read_role)
         word = self._cursor.value(name, qualifier, token, read, "") if colon else None
         member = Member(ResourceId(resource), word, token)
