@@ -269,7 +269,7 @@ def void_orders(cib: Cib, command: commands.VoidOrders, entry: Entry) -> Verdict
         stays = voided if entry.rules.open_orders_possibly_active else {}
         nodes[name] = replace(status, orders={**kept, **stays})
         changes.extend(
-            change(ChangeKind.ORDER_VOIDED, f"{_words(order)} on {name} voided{because}", node=name,
+            change(ChangeKind.ORDER_VOIDED, f"{_words(order)} on {name} is no longer wanted{because}", node=name,
                    resource=order.resource, facts=_facts_of(order))
             for order in voided.values()
         )

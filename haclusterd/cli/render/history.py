@@ -67,7 +67,7 @@ def render_transition(screen: Screen, data: Transition) -> list[str]:
     lines += [f"because: {event.text}" for event in data.because]
     for action in data.actions:
         ended_at = action.ended_at
-        end = "not ended, as far as is known"
+        end = "not ended, as far as is known" + (f"; {action.end}" if action.end else "")
         if ended_at is not None:
             end = f"{action.end} (after {span(ended_at - action.at)})"
         colour = Colour.RED if action.is_failed else None

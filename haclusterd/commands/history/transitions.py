@@ -65,7 +65,7 @@ def transition(context: Context, arguments: Arguments) -> Outcome[Transition]:
     if isinstance(name, ReportItem):
         return refusal(name)
     orders = [event for event in events if _is_order_of(event, name)]
-    ends = {event.order: event for event in events if event.order and not _is_order(event)}
+    ends, unwanted = _ends(events), {event.order: event for event in events if _is_void(event)}
     first = orders[0].index
     return Outcome(
         answer=Transition(
@@ -73,7 +73,7 @@ def transition(context: Context, arguments: Arguments) -> Outcome[Transition]:
             transition=name,
             at=orders[0].at,
             because=tuple(_as_data(event) for event in causes_of(events, name, first)),
-            actions=tuple(_action(event, ends.get(event.order)) for event in orders),
+            actions=tuple(_action(event, ends.get(event.order), unwanted.get(event.order)) for event in orders),
             others=_others(recent),
             version=_version_at(context, orders[0].at),
         )
@@ -85,7 +85,7 @@ def transitions(context: Context, arguments: Arguments) -> Outcome[Transitions]:
     if context.live is None or context.past is None:
         return refusal(report(Code.NOT_OFFLINE, what="the list of transitions"))
     found = context.past.recall(HistoryQuery(limit=EVENTS_MAX))
-    ends = {event.order: event for event in found.events if event.order and not _is_order(event)}
+    ends = _ends(found.events)
     orders: dict[str, list[Event]] = {}
     for event in found.events:
         if _is_order(event) and (name := transition_of(event.order)):
@@ -168,6 +168,15 @@ def _version_at(context: Context, at: WallTime) -> int | None:
     return None if version is None else version.number
 
 
+def _ends(events: Sequence[Event]) -> dict[str, Event]:
+    """Return by order how it ended; that the DC no longer wants it is no end: what has begun goes on."""
+    return {event.order: event for event in events if event.order and not _is_order(event) and not _is_void(event)}
+
+
+def _is_void(event: Event) -> bool:
+    return event.change.kind is ChangeKind.ORDER_VOIDED
+
+
 def _is_order(event: Event) -> bool:
     return event.change.kind is ChangeKind.ORDER_ISSUED
 
@@ -219,7 +228,8 @@ def _as_data(event: Event) -> Cause:
     return Cause(index=event.index, at=event.at, kind=str(event.change.kind), text=event.change.text)
 
 
-def _action(event: Event, end: Event | None) -> OrderedAction:
+def _action(event: Event, end: Event | None, unwanted: Event | None) -> OrderedAction:
+    said = end or unwanted
     return OrderedAction(
         order=event.order,
         at=event.at,
@@ -227,7 +237,7 @@ def _action(event: Event, end: Event | None) -> OrderedAction:
         resource=event.change.resource,
         text=event.change.text,
         ended_at=None if end is None else end.at,
-        end="" if end is None else end.change.text,
+        end="" if said is None else said.change.text,
         is_failed=end is not None and end.change.kind is not ChangeKind.OPERATION_SUCCEEDED,
     )
 

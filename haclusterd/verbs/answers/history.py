@@ -169,6 +169,7 @@ class OrderedAction:
     ended_at: int | None
     """Null: not ended, as far as is known."""
     end: str
+    """How it ended; before that, why it is no longer wanted, if that is so."""
     is_failed: bool
 
 
