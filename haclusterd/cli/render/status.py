@@ -228,9 +228,8 @@ def _add_resource(rows: list[list[Cell | str]], details: list[list[str]], resour
         _, instances = _of_clone(resource, instances)
     note = management_note(resource)
     rows.append([Cell(name, Colour.BOLD), agent, state, *([Cell(note, Colour.YELLOW)] if note else [])])
-    below = [each.detail for each in instances if each.state in ("failed", "blocked")]
     others = instances if is_summed_up else instances[1:]
-    details.append([*(_also(each) for each in others), *below])
+    details.append([*_also(others), *_reasons(instances, is_named=is_summed_up or len(instances) > 1)])
 
 
 def state_cell(resource: ShownResource) -> Cell:
@@ -264,10 +263,10 @@ def _of_clone(resource: ShownResource, instances: Sequence[ShownInstance]) -> tu
     return Cell("  ".join(words) or "started nowhere", Colour.GREEN if words else Colour.YELLOW), others
 
 
-def _names(nodes: list[str]) -> str:
+def _names(nodes: Sequence[str], between: str = " ") -> str:
     if len(nodes) <= MOST_NAMES:
-        return " ".join(nodes)
-    return f"{' '.join(nodes[: MOST_NAMES - 1])} and {len(nodes) - MOST_NAMES + 1} more"
+        return between.join(nodes)
+    return f"{between.join(nodes[: MOST_NAMES - 1])} and {len(nodes) - MOST_NAMES + 1} more"
 
 
 def _instance(instance: ShownInstance) -> Cell:
@@ -275,8 +274,22 @@ def _instance(instance: ShownInstance) -> Cell:
     return Cell(f"{words} {instance.node}", colour)
 
 
-def _also(instance: ShownInstance) -> str:
-    return f"and {_instance(instance).text}"
+def _also(instances: Sequence[ShownInstance]) -> list[str]:
+    """Say where else instances are, those in one state together."""
+    nodes: dict[str, dict[str, None]] = {}
+    for each in instances:
+        nodes.setdefault(each.state, {})[each.node] = None
+    words = {state: _INSTANCES.get(state, (state, None))[0] for state in nodes}
+    return [f"and {words[state]} {_names(list(found), ', ')}" for state, found in nodes.items()]
+
+
+def _reasons(instances: Sequence[ShownInstance], *, is_named: bool) -> list[str]:
+    """Say why instances have failed, each reason once, with the nodes where several could be meant."""
+    nodes: dict[str, dict[str, None]] = {}
+    for each in instances:
+        if each.state in ("failed", "blocked") and each.detail:
+            nodes.setdefault(each.detail, {})[each.node] = None
+    return [f"{_names(list(found), ', ')}: {detail}" if is_named else detail for detail, found in nodes.items()]
 
 
 def _stopped(resource: ShownResource) -> Cell:

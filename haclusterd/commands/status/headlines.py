@@ -404,11 +404,14 @@ _IN_MOTION = {
 
 def _resource(overview: Overview, primitive: Primitive, now: WallTime) -> Iterator[Headline]:
     found = overview.instances(primitive.id)
+    reasons: dict[tuple[str, Wait], list[NodeName]] = {}
     for each in found:
         if each.state in (InstanceState.FAILED, InstanceState.BLOCKED):
-            text = f"{primitive.id} has failed on {each.node}: {each.detail}"
             wait = wait_for_correction(overview.cib, primitive.id, each.node, now) or Wait("")
-            yield Headline(Gravity.CRITICAL, "DEGRADED", f"{text}{wait.text}", wait.remedy)
+            reasons.setdefault((each.detail, wait), []).append(each.node)
+    for (detail, wait), nodes in reasons.items():
+        text = f"{primitive.id} has failed on {named(list(dict.fromkeys(nodes)))}: {detail}"
+        yield Headline(Gravity.CRITICAL, "DEGRADED", f"{text}{wait.text}", wait.remedy)
     in_motion = [each for each in found if each.state in _IN_MOTION]
     if in_motion and len(in_motion) == len(found) and _should_run(overview, primitive):
         text = f"{primitive.id} is {_IN_MOTION[in_motion[0].state]} on {in_motion[0].node}"
