@@ -18,7 +18,7 @@ from haclusterd.model.requests import Options, Request
 from tests.administered_clusters import NOW
 from tests.golden.pacemakers_answers import alike
 from tests.pacemaker_plans import LOST, member, ran, remote
-from tests.unpacked_cibs import meta, primitive
+from tests.unpacked_cibs import block, meta, primitive
 from tests.written_cibs import cib, pair
 
 (VERB,) = tools.VERBS
@@ -28,7 +28,7 @@ admin_epoch="0"'
 PODMAN = 'class="ocf" provider="heartbeat" type="podman"'
 CONNECTION = 'class="ocf" provider="pacemaker" type="remote"'
 STATEFUL = 'class="ocf" provider="pacemaker" type="Stateful"'
-SIMULATED = ("", "--output-as=xml")
+SHOWN, PLANNED = ("", "--output-as=xml"), ("-S", "-S --output-as=xml")
 MONITORED = (
     "-1r", "-1rn", "-1rR", "-1rb", "--output-as=xml --include=none,nodes,resources",
     "-1 --resource=u", "-1 --resource=b", "-1n --node=n10",
@@ -93,8 +93,26 @@ TROUBLED = cib(
     + member(10, ran("d", "start"), ran("r1", "start", agent=CONNECTION), state=LOST)
     + remote("r1"),
 )  # fmt: skip
+INSIDE = cib(
+    root=HEAD, properties=pair("stonith-enabled", "true") + pair("placement-strategy", "utilization"), nodes=NODES,
+    resources=primitive("fence", agent="stonith:fence_dummy")
+    + primitive("vm", meta("vm", **{"remote-node": "g1"}) + block("utilization", "vm-u", cpu="1"))
+    + primitive("heavy", block("utilization", "heavy-u", cpu="1"))
+    + _clone("c", primitive("d"))
+    + _clone("old", primitive("n"), **{"clone-max": "2"})
+    + _bundle("b", 2, primitive("s", agent="ocf:pacemaker:Stateful"))
+    + _bundle("w", 2, network='ip-range-start="10.0.0.9"'),
+    status=member(
+        1, ran("fence", "start", agent='class="stonith" type="fence_dummy"'), ran("d", "start"),
+        ran("n:0", "start"), ran("vm", "start", "monitor/10000=1"), ran("g1", "start", agent=CONNECTION),
+        **{"fail-count-vm#monitor_10000": "1"},
+    )
+    + member(2, ran("b-podman-0", "start", agent=PODMAN), ran("b-0", "start", agent=CONNECTION), ran("d", "monitor=7"))
+    + member(10, ran("w-podman-0", "start", "monitor/60000=1", agent=PODMAN), ran("heavy", "start"), state=LOST)
+    + remote("g1", ran("d", "start")) + remote("b-0", ran("s", "start", agent=STATEFUL)),
+)  # fmt: skip
 KEPT = FOREIGN.replace("stonith-enabled", "maintenance-mode").replace('value="false"', 'value="true"', 1)
-STATES = {"foreign": FOREIGN, "kept": KEPT, "troubled": TROUBLED}
+STATES = {"foreign": FOREIGN, "kept": KEPT, "troubled": TROUBLED, "inside": INSIDE}
 
 
 def ours(file: Path, line: str) -> str:
@@ -124,7 +142,8 @@ def test_a_state_is_shown_as_pacemakers_tools_show_it(
     monkeypatch.chdir(tmp_path)
     file, path = Path("FILE"), FILES / f"{name}.txt"
     file.write_text(STATES[name].replace('exec-time="1"', 'exec-time="1" queue-time="0"'))
-    lines = [f"crm_simulate -x FILE {words}".strip() for words in SIMULATED]
+    simulated = (*SHOWN, *(PLANNED if name in ("troubled", "inside") else ()))
+    lines = [f"crm_simulate -x FILE {words}".strip() for words in simulated]
     lines += [f"crm_mon {words}" for words in MONITORED]
     if os.environ.get("RECORD"):
         path.write_text("".join(f"$ {line}\n{alike(theirs(file, line))}\n" for line in lines))

@@ -61,8 +61,10 @@ class Item:
 class TextView(View):
     """The state as text."""
 
-    def __init__(self, context: Context, sections: frozenset[str], given: Given) -> None:
-        super().__init__(context, sections, given)
+    def __init__(
+        self, context: Context, sections: frozenset[str], given: Given, *, has_pending: bool = True
+    ) -> None:
+        super().__init__(context, sections, given, has_pending=has_pending)
         self.is_brief = "brief" in given
         self.is_detailed = "detail" in given
         self.has_long_failures = self.is_detailed
@@ -226,10 +228,13 @@ class TextView(View):
         else:
             kinds = ", ".join(["promotable"] * row.is_promotable + ["unique"] * row.is_unique)
             inside = (
-                (item for each in row.instances for item in self._instance(each))
+                (item for each in self._all_of(row) for item in self._instance(each))
                 if self.is_detailed or row.is_unique else self._clone(row)
             )  # fmt: skip
             yield Item(f"Clone Set: {row.id} [{row.child}]{_flags(row, kinds)}", tuple(inside), is_head=True)
+
+    def _all_of(self, row: CloneRow) -> Iterator[PrimitiveRow | GroupRow]:
+        yield from (*row.instances, *(row.surplus if self.is_detailed else ()))
 
     def _instance(self, row: PrimitiveRow | GroupRow) -> Iterator[Item]:
         if isinstance(row, PrimitiveRow):
@@ -251,7 +256,7 @@ class TextView(View):
             role, node = self._plain(each)
             if role:
                 by_role.setdefault(role, []).append(node)
-            elif any(part.is_active or part.pending_on for part in primitives_in(each)):
+            elif any((part.is_active or part.pending_on) and not part.is_away for part in primitives_in(each)):
                 yield from self._item(each)
         for role in ("Promoted", "Started", "Unpromoted"):
             if role in by_role:
@@ -519,9 +524,9 @@ def one_resource(context: Context, name: str) -> list[str]:
     return [line.strip().removeprefix("* ") for line in view.row_lines(found, 1)][1:]
 
 
-def cluster_lines(context: Context, sections: frozenset[str]) -> list[str]:
-    """Return nodes, resources and more as text, as crm_simulate shows them."""
-    view = TextView(context, sections, Given((("inactive", ""),)))
+def cluster_lines(context: Context, sections: frozenset[str], *, has_pending: bool = True) -> list[str]:
+    """Return nodes, resources and more as text, as crm_simulate shows them; with what is under way or without."""
+    view = TextView(context, sections, Given((("inactive", ""),)), has_pending=has_pending)
     view.has_long_failures = True
     return [f"* {line}" if line and not line.startswith(" ") else line for line in view.lines()]
 

@@ -97,7 +97,10 @@ class View:
 
     is_xml = False
 
-    def __init__(self, context: Context, sections: frozenset[str], given: Given = _NOTHING) -> None:
+    def __init__(
+        self, context: Context, sections: frozenset[str], given: Given = _NOTHING, *, has_pending: bool = True
+    ) -> None:
+        """`has_pending`: of a CIB of Pacemaker, what is under way is shown as such."""
         self.context = replace(context, cib=context.cib.as_in_force())
         self.sections = sections
         self.given = given
@@ -106,7 +109,7 @@ class View:
         self.is_quiet = "quiet" in given
         self.has_whole_history = self.is_xml or given.text("fence_history") == "3"
         self.prefix = _prefix(given)
-        self.rows = rows_of(context)
+        self.rows = rows_of(context, has_pending=has_pending)
         self.all_nodes = self.rows.nodes()
         names = self._meant(given.text("node"))
         self.nodes = tuple(each for each in self.all_nodes if names is None or names & {each.name, each.number})

@@ -143,7 +143,7 @@ class XmlView(View):
         yield _tag("clone", indent, id=row.id, multi_state=row.is_promotable, unique=row.is_unique,
                    managed=row.is_managed, disabled=row.is_disabled, failed=False, failure_ignored=False,
                    target_role=row.target_role or None) + ">"
-        for each in row.instances:
+        for each in (*row.instances, *row.surplus):
             yield from self.resource(each, indent + 2)
         yield f"{end}</clone>"
 
@@ -260,9 +260,9 @@ def fencing_as_xml(fencing: FenceOrder | FencingRecord, indent: int) -> str:
                 delegate=fencing.executor, completed=stamp(fencing.ended_at)) + "/>"  # fmt: skip
 
 
-def sections_as_xml(context: Context, *sections: str) -> list[str]:
+def sections_as_xml(context: Context, *sections: str, has_pending: bool = True) -> list[str]:
     """Return sections of the XML, for other tools."""
-    return list(XmlView(context, frozenset(sections)).lines())
+    return list(XmlView(context, frozenset(sections), has_pending=has_pending).lines())
 
 
 def resource_xml(context: Context, name: str) -> list[str]:

@@ -90,6 +90,8 @@ class PrimitiveRow:
     """The node on which something is under way with it that does not run there."""
     is_being_monitored: bool = False
     is_failure_ignored: bool = False
+    is_away: bool = False
+    """An instance that runs where nobody sees it: it is listed one by one only."""
     is_connection: bool = False
     """It connects to a guest node."""
 
@@ -128,6 +130,8 @@ class CloneRow:
     is_managed: bool = True
     is_disabled: bool = False
     target_role: str = ""
+    surplus: "tuple[PrimitiveRow | GroupRow, ...]" = ()
+    """Instances more than there are to be, which run nowhere; they are listed and do not count."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from haclusterd.commands.tools.simulated_scores import Line
 from haclusterd.commands.tools.simulated_steps import Step
 from haclusterd.formats.cib_xml.elements import element
-from haclusterd.model.graph import Change, ChangeKind, Plan
+from haclusterd.model.graph import ActionKind, Change, ChangeKind, Plan
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.verbs.answers.simulation import PlannedAction, PlannedChange, Simulation
 
@@ -23,9 +24,9 @@ def plan_as_xml(
     yield from modifications_as_xml(modifications)
     if judged[1]:
         yield from element(judged[0], {}, (line for each in judged[1] for line in each.xml()))
-    fencings = [each for each in planned.summary if each.resource is None]
+    fencings = fencings_of(planned, found)
     changes = [each for each in planned.summary if each.resource is not None]
-    lines = [line for each in fencings for line in _fencing(each)]
+    lines = [line for each, by in fencings for line in _fencing(each, by)]
     lines += [line for each, why in zip(changes, found.changes, strict=True) for line in _change(each, why)]
     yield from element("actions", {}, lines)
     if executed is not None:
@@ -62,12 +63,30 @@ def _modification(text: str) -> Iterator[str]:
     return element("modify_ticket", {"action": f"{verb} {end}".strip(), "ticket": name})
 
 
-def _fencing(change: PlannedChange) -> Iterator[str]:
-    return element("node_action", {"task": f"Fence ({change.op})", "node": change.node, "reason": change.reason})
+def fencings_of(planned: Simulation, found: Plan) -> list[tuple[PlannedChange, str]]:
+    """Return the fencings in Pacemaker's order, the last node first, with the resource that runs a guest node."""
+    actions = found.graph.actions
+    places = {(actions[number].node, actions[number].name): at for at, number in enumerate(found.listing)}
+    fencings = [each for each in planned.summary if each.resource is None]
+    in_order = sorted(fencings, key=lambda each: places.get((NodeName(each.node or ""), each.op or ""), len(places)))
+    connections = (found.placements.get(ResourceId(each.node or "")) for each in in_order)
+    launchers = ("" if each is None else each.guest_of or "" for each in connections)
+    return list(zip(in_order, launchers, strict=True))
+
+
+def is_guest_mark(action: PlannedAction, found: Plan) -> bool:
+    """Tell whether it is the mark that a guest node was fenced, which nothing carries out."""
+    return action.kind == "fence" and found.graph.actions[action.id].kind is ActionKind.PSEUDO
+
+
+def _fencing(change: PlannedChange, launcher: str) -> Iterator[str]:
+    node = f"{change.node} (resource: {launcher})" if launcher else change.node
+    return element("node_action", {"task": f"Fence ({change.op})", "node": node, "reason": change.reason})
 
 
 def _change(change: PlannedChange, why: Change) -> Iterator[str]:
     is_of_two = change.from_ is not None and change.action not in ("stop", "start")
+    is_of_two = is_of_two and (change.action != "recover" or change.from_ != change.to)
     attributes: dict[str, Json] = {
         "action": change.action, "resource": change.resource, "role": change.from_role,
         "next-role": change.to_role if change.to_role != change.from_role and change.to is not None else None,
@@ -79,10 +98,12 @@ def _change(change: PlannedChange, why: Change) -> Iterator[str]:
 
 
 def _action(action: PlannedAction, found: Plan) -> Iterator[str]:
+    if is_guest_mark(action, found):
+        return element("pseudo_action", {"task": f"stonith-{action.node}-{action.task}", "node": action.node})
     if action.kind == "fence":
         return element("fencing_action", {"target": action.node, "op": action.task})
     if action.kind == "pseudo":
-        return element("pseudo_action", {"task": pseudo(action)})
+        return element("pseudo_action", {"task": pseudo(action, found)})
     if action.kind == "cluster":
         return element("cluster_action", {"task": action.task, "node": action.node, "id": action.resource})
     every = None if action.interval is None else str(action.interval)
@@ -96,6 +117,6 @@ def cause(change: Change) -> str:
     return change.cause or ("node availability" if change.kind is ChangeKind.STOP else "")
 
 
-def pseudo(action: PlannedAction) -> str:
+def pseudo(action: PlannedAction, found: Plan) -> str:
     """Name what no agent does: `site_start_0`."""
-    return action.task if action.resource is None else f"{action.resource}_{action.task}_0"
+    return action.task if action.resource is None else f"{found.listing[action.id]}_{action.task}_0"

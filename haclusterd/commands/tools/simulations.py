@@ -33,7 +33,14 @@ from haclusterd.commands.tools.simulated_steps import (
     to_be_saved,
     with_unclean,
 )
-from haclusterd.commands.tools.simulated_xml import cause, modifications_as_xml, plan_as_xml, pseudo
+from haclusterd.commands.tools.simulated_xml import (
+    cause,
+    fencings_of,
+    is_guest_mark,
+    modifications_as_xml,
+    plan_as_xml,
+    pseudo,
+)
 from haclusterd.formats.cib_xml.document import read_cib
 from haclusterd.formats.cib_xml.merging import merged
 from haclusterd.formats.cib_xml.status_writer import node_numbers
@@ -119,15 +126,16 @@ def _state(context: Context, given: Given) -> Iterator[str]:
     yield from _sections(context, given)
 
 
-def _sections(context: Context, given: Given) -> Iterator[str]:
+def _sections(context: Context, given: Given, *, has_pending: bool = True) -> Iterator[str]:
     sections = {"nodes", "resources"}
     sections |= {"attributes"} if "attributes" in given else set()
     sections |= {"failcounts", "failures"} if "failcounts" in given else set()
-    yield from (f"  {line}" if line else "" for line in cluster_lines(context, frozenset(sections)))
+    yield from (f"  {line}" if line else "" for line in cluster_lines(
+        context, frozenset(sections), has_pending=has_pending))  # fmt: skip
 
 
-def _xml_state(context: Context, tag: str) -> Iterator[str]:
-    yield from (f"<{tag}>", *sections_as_xml(context, "nodes", "resources"), f"</{tag}>")
+def _xml_state(context: Context, tag: str, *, has_pending: bool = True) -> Iterator[str]:
+    yield from (f"<{tag}>", *sections_as_xml(context, "nodes", "resources", has_pending=has_pending), f"</{tag}>")
 
 
 # Plans
@@ -200,7 +208,7 @@ def _xml(found: _Planned, given: Given) -> Iterator[str]:
     yield from _xml_state(found.context, "cluster_status")
     yield from plan_as_xml(found.simulation, found.plan, found.modifications, (title, found.judged), found.executed)
     if found.executed is not None:
-        yield from _xml_state(replace(found.context, cib=found.shown_end), "revised_cluster_status")
+        yield from _xml_state(replace(found.context, cib=found.shown_end), "revised_cluster_status", has_pending=False)
 
 
 def _text(found: _Planned, given: Given) -> Iterator[str]:
@@ -219,12 +227,12 @@ def _text(found: _Planned, given: Given) -> Iterator[str]:
         yield from (*(each.text for each in found.judged), "")
     elif found.judged:
         yield from (f"{' and '.join(title for name, title in _TITLES.items() if name in given)}:", *judged, "")
-    yield from form(("Transition Summary:", *_summary(found.simulation.summary, found.plan)))
+    yield from form(("Transition Summary:", *_summary(found.simulation, found.plan)))
     if found.executed is not None:
         done = (line for each in found.executed for line in _executed(each, found.plan))
         yield from form(("", "Executing Cluster Transition:", *done))
         after = replace(found.context, cib=found.shown_end)
-        yield from (*at, *form(("", "Revised Cluster Status:", *_sections(after, given))))
+        yield from (*at, *form(("", "Revised Cluster Status:", *_sections(after, given, has_pending=False))))
 
 
 _LEAD, _ONLINE = re.compile(r"^ *(?:\* )?"), re.compile(r"^(?:Online|OFFLINE): (?=\[)")
@@ -326,16 +334,17 @@ def _supposed(context: Context, given: Given) -> tuple[Cib | tuple[ReportItem, .
     return replace(cib, status=replace(cib.status, nodes=nodes)), said
 
 
-def _summary(summary: Sequence[PlannedChange], found: Plan) -> Iterator[str]:
+def _summary(planned: Simulation, found: Plan) -> Iterator[str]:
     """Yield the changes in columns that are as wide as Pacemaker's: `  * Move       web     ( n1 -> n2 )`."""
     name_width = place_width = _NARROW
-    changes = [each for each in summary if each.resource is not None]
+    changes = [each for each in planned.summary if each.resource is not None]
     for change in changes:
         length = len(change.resource or "")
         name_width = length + 2 if length > name_width else name_width
         place_width = max(place_width, len(_places(change)))
-    for fenced in (each for each in summary if each.resource is None):
-        yield f"  * Fence ({fenced.op}) {fenced.node}" + (f" '{fenced.reason}'" if fenced.reason else "")
+    for fenced, launcher in fencings_of(planned, found):
+        by = f" (resource: {launcher})" if launcher else ""
+        yield f"  * Fence ({fenced.op}) {fenced.node}{by}" + (f" '{fenced.reason}'" if fenced.reason else "")
     for change, each in zip(changes, found.changes, strict=True):
         where = f"( {_places(change):>{place_width}} )"
         yield f"  * {change.action.capitalize():<10} {change.resource:<{name_width}}   {where}{_because(each)}"
@@ -375,10 +384,12 @@ def _executed(step: Step, found: Plan) -> Iterator[str]:
 
 
 def _done(action: PlannedAction, found: Plan) -> str:
+    if is_guest_mark(action, found):
+        return f"  * Pseudo action:   stonith-{action.node}-{action.task} on {action.node}"
     if action.kind == "fence":
         return f"  * Fencing {action.node} ({action.task})"
     if action.kind == "pseudo":
-        return f"  * Pseudo action:   {pseudo(action)}"
+        return f"  * Pseudo action:   {pseudo(action, found)}"
     if action.kind == "cluster":
         about = "" if action.resource is None else f" for {action.resource}"
         return f"  * Cluster action:  {action.task}{about} on {action.node}"

@@ -9,7 +9,7 @@ cluster with the unfencing of a node on which something that has to stop before 
 devices and would start again without them waits for the next plan, too.
 """
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 
 from haclusterd.model.fencing import FenceOrder
 from haclusterd.model.ids import FenceKey, NodeName
@@ -29,7 +29,17 @@ from haclusterd.scheduler.model.relation_flags import (
     THEN_IMPLIES_FIRST_GRAPHED,
     UNMIGRATABLE_THEN_BLOCKS,
 )
-from haclusterd.scheduler.model.tasks import CANCEL, DO_SHUTDOWN, LRM_DELETE, MIGRATE_TO, MONITOR, PROMOTE, START, STOP
+from haclusterd.scheduler.model.tasks import (
+    CANCEL,
+    DO_SHUTDOWN,
+    LRM_DELETE,
+    MIGRATE_TO,
+    MONITOR,
+    PROMOTE,
+    START,
+    STOP,
+    STOPPED,
+)
 from haclusterd.scheduler.order.load_ordering import LOAD_MARK
 
 _SEQUENCE_ONLY = ORDERED | FIRST_IMPLIES_THEN_GRAPHED | THEN_IMPLIES_FIRST_GRAPHED | GUEST_ALLOWED
@@ -86,7 +96,8 @@ def select_actions(
     while torn := _torn_gangs(in_order, chosen):
         held |= torn
         chosen = _not_held(in_order, inputs, held, in_flight, begun)
-    chosen = _without_idle_pseudo(chosen, inputs)
+    listed = _is_listed_when_idle if options.is_pacemaker_compatible else _is_never_listed
+    chosen = _without_idle_pseudo(chosen, inputs, listed)
     present = {action.id for action in chosen}
     numbers = {
         action.id: sorted({before.id for before in inputs[action.id] if before.id in present}) for action in chosen
@@ -193,7 +204,25 @@ def _restarting_stops(start: Action) -> list[Action]:
     return [stop for stop in stops if stop.node is start.node and not stop.is_pseudo]
 
 
-def _without_idle_pseudo(chosen: list[Action], inputs: dict[int, list[Action]]) -> list[Action]:
+def _is_listed_when_idle(action: Action) -> bool:
+    """Tell whether Pacemaker's graph has a pseudo-action although nothing real comes before or after it.
+
+    So it is with what belongs to no resource, with what the fencing of a member does to a primitive, and with the stop
+    of a collective.
+    """
+    resource = action.resource
+    if resource is None or resource.variant is not Variant.PRIMITIVE:
+        return resource is None or action.task in (STOP, STOPPED)
+    return action.node is not None and not action.node.is_guest
+
+
+def _is_never_listed(_: Action) -> bool:
+    return False
+
+
+def _without_idle_pseudo(
+    chosen: list[Action], inputs: dict[int, list[Action]], is_listed: Callable[[Action], bool]
+) -> list[Action]:
     """Leave out pseudo-actions that no real action comes before or after: nothing would happen."""
     present = {action.id for action in chosen}
     is_led = {action.id: action.is_fence or not action.is_pseudo for action in chosen}
@@ -204,7 +233,7 @@ def _without_idle_pseudo(chosen: list[Action], inputs: dict[int, list[Action]]) 
     for action in reversed(chosen):
         if leads[action.id]:
             leads.update((before.id, True) for before in inputs[action.id] if before.id in present)
-    return [action for action in chosen if is_led[action.id] or leads[action.id]]
+    return [action for action in chosen if is_led[action.id] or leads[action.id] or is_listed(action)]
 
 
 def _is_addable(action: Action) -> bool:

@@ -18,8 +18,21 @@ from haclusterd.scheduler.model.tasks import DEMOTE, MIGRATE_FROM, PROMOTE, STAR
 
 
 def changes_of(inventory: Inventory) -> tuple[Change, ...]:
-    """Return the changes of all primitives, in the order of decision."""
-    return tuple(change for leaf in inventory.primitives() for change in _changes(leaf))
+    """Return the changes of all primitives in the order of decision, those of a bundle container by container."""
+    return tuple(change for leaf in _in_order(inventory) for change in _changes(leaf))
+
+
+def _in_order(inventory: Inventory) -> Iterator[Resource]:
+    bundles: dict[int, Resource] = {}
+    for leaf in inventory.primitives():
+        bundle = leaf.outermost
+        if not bundle.replicas:
+            yield leaf
+        elif id(bundle) not in bundles:
+            bundles[id(bundle)] = bundle
+            for each in bundle.replicas:
+                parts = (each.ip, each.container, each.connection, each.child)
+                yield from (part for part in parts if part is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from haclusterd.scheduler.actions.flags import need
 from haclusterd.scheduler.actions.ordering import OrderingTemplate
 from haclusterd.scheduler.model.entities import Action, Node, Resource
 from haclusterd.scheduler.model.inventory import Inventory
+from haclusterd.scheduler.model.name_order import name_order
 from haclusterd.scheduler.model.relation_flags import IF_ON_SAME_NODE_OR_TARGET
 from haclusterd.scheduler.model.tasks import MIGRATE_TO, START, STOP
 
@@ -18,11 +19,12 @@ LOAD_MARK = "load_stopped_"
 
 def load_templates(resource: Resource, inventory: Inventory, table: ActionTable) -> Iterator[OrderingTemplate]:
     """Yield how a primitive that uses something of its node waits, and lets others wait."""
+    names = sorted(resource.assignment.allowed, key=name_order)
+    marks = [_mark(inventory.nodes_by_name[name], table) for name in names]
     for node in resource.found.active_nodes:
         mark = _mark(node, table)
         yield OrderingTemplate(resource, STOP, None, "", IF_ON_SAME_NODE_OR_TARGET, then_action=mark)
-    for name in sorted(resource.assignment.allowed):
-        mark = _mark(inventory.nodes_by_name[name], table)
+    for mark in marks:
         for task in (START, MIGRATE_TO):
             yield OrderingTemplate(None, "", resource, task, IF_ON_SAME_NODE_OR_TARGET, first_action=mark)
 

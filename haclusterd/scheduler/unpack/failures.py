@@ -22,6 +22,7 @@ from haclusterd.scheduler.model.tasks import MONITOR, START
 _CONCLUSIVE = frozenset(
     {ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED, ExitCode.DEGRADED, ExitCode.DEGRADED_PROMOTED}
 )
+EXPIRED = "it expired"
 _OUTDATED = "resource parameters have changed"
 
 
@@ -114,7 +115,7 @@ class Failures:
                 self._settings.time.look_again(WallTime(max(failure.failed_at for failure in counted) + timeout + 1))
                 is_old = False
         if is_old and counted:
-            self.forget(node, resource, "it expired")
+            self.forget(node, resource, EXPIRED)
         elif is_old and is_last_failure and resource.definition.reconnect_interval_ms:
             self.forget(node, resource, "reconnect interval is set")
         elif not is_old and is_last_failure:
