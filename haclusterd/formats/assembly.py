@@ -7,7 +7,7 @@ judges the whole.
 from collections.abc import Container, Iterable, Mapping, Sequence
 from enum import StrEnum
 
-from haclusterd.formats.generated_ids import LEVEL_ID, allocate, operation_base
+from haclusterd.formats.generated_ids import LEVEL_ID, allocate, interval_text, operation_base
 from haclusterd.formats.references import Referred
 from haclusterd.formats.statements import AddOperation, Define, DefineLevels, MergeSet, Statement
 from haclusterd.model import durations
@@ -375,7 +375,7 @@ def _add_operation(draft: _Draft, statement: AddOperation) -> None:
         )
         return
     wanted: list[tuple[str | None, str]] = [(present.id, "") for present in owner.operations]
-    wanted.append((None, operation_base(owner.id, operation.name, operation.interval_ms)))
+    wanted.append((None, operation_base(owner.id, operation.name, interval_text(operation))))
     named = replace(operation, id=allocate(wanted)[-1])
     kind = "resource" if isinstance(owner, Primitive) else "template"
     path = (kind, owner.id, "operation", str(len(owner.operations)))

@@ -4,8 +4,10 @@ Both readers and both writers use these, so that a text without ids and the conf
 writer leaves ids out exactly when reading the text again makes the same ones.
 """
 
+import re
 from collections.abc import Sequence
 
+from haclusterd.formats.stated import written_interval
 from haclusterd.model import durations
 from haclusterd.model.configuration import Operation
 from haclusterd.model.ids import NCNAME
@@ -15,6 +17,9 @@ DEFAULT_SET_IDS = {
     "resource_defaults": "rsc-options",
     "operation_defaults": "op-options",
 }
+
+NO_INTERVAL = "0"
+_OF_IDS = re.compile(r"[A-Za-z0-9._-]+")
 
 LEVEL_ID = "fencing"
 """The id of the first fencing level."""
@@ -48,9 +53,25 @@ def block_base(owner: str, section: str) -> str:
     return f"{owner}-{suffix}" if NCNAME.match(owner) else f"node-{owner}-{suffix}"
 
 
-def operation_base(resource: str, action: str, interval_ms: int) -> str:
-    """Return the id of an operation, as in `web-monitor-10s`."""
-    return f"{resource}-{action}-{durations.render(interval_ms) if interval_ms else 0}"
+def operation_base(resource: str, action: str, interval: str) -> str:
+    """Return the id of an operation, as in `web-monitor-10s`; the interval as it is written, as in crmsh, or empty."""
+    if not _OF_IDS.fullmatch(interval):
+        interval = _rendered(interval)
+    return f"{resource}-{action}-{interval}"
+
+
+def _rendered(interval: str) -> str:
+    try:
+        return durations.render(durations.parse(interval)) if interval else NO_INTERVAL
+    except ValueError:
+        return NO_INTERVAL
+
+
+def interval_text(operation: Operation) -> str:
+    """Return an operation's interval as it is written; whether 0 has a unit, its id alone says."""
+    if operation.interval_ms:
+        return written_interval(operation)
+    return "0s" if operation.id.endswith(f"-{operation.name}-0s") else NO_INTERVAL
 
 
 def rule_base(owner: str) -> str:
@@ -80,7 +101,7 @@ def are_natural(ids: Sequence[str], bases: Sequence[str]) -> bool:
 
 def natural_operations(resource: str, operations: Sequence[Operation]) -> bool:
     """Tell whether a resource's operations need no ids in the text."""
-    bases = [operation_base(resource, operation.name, operation.interval_ms) for operation in operations]
+    bases = [operation_base(resource, operation.name, interval_text(operation)) for operation in operations]
     return are_natural([operation.id for operation in operations], bases)
 
 

@@ -47,6 +47,6 @@ def _advised(primitive: Primitive, advice: Mapping[str, int]) -> tuple[Operation
     )
     names = {each.name for each in there}
     return there + tuple(
-        Operation(operation_base(primitive.id, name, 0), name, timeout_ms=advice[name])
+        Operation(operation_base(primitive.id, name, ""), name, timeout_ms=advice[name])
         for name in _ALWAYS_RUN if name in advice and name not in names
     )  # fmt: skip

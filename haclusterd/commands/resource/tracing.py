@@ -89,7 +89,7 @@ def _wanted(
             known.name == each and interval_ms in (None, known.interval_ms) for known in primitive.operations
         )
         if not is_there and not interval_ms:
-            found.append(Operation(operation_base(primitive.id, each, 0), each))
+            found.append(Operation(operation_base(primitive.id, each, ""), each))
     return tuple(found)
 
 

@@ -72,7 +72,7 @@ def _read_attribute(cursor: Cursor, op: Op, token: Token) -> None:
 def finish_operations(cursor: Cursor, resource: str, ops: Sequence[Op], kind: str) -> tuple[Operation, ...]:
     """Make the operations of a resource or template (`kind`), with ids."""
     intervals = [_duration(cursor, op, "interval") or 0 for op in ops]
-    bases = [operation_base(resource, op.action.text, interval) for op, interval in zip(ops, intervals, strict=True)]
+    bases = [operation_base(resource, op.action.text, _text(op, "interval") or "") for op in ops]
     ids = allocate([(op.given_id, base) for op, base in zip(ops, bases, strict=True)])
     return tuple(
         _finish(cursor, op, id_, interval, kind, resource, "operation", str(index))

@@ -17,7 +17,14 @@ from haclusterd.formats.crm.operations import OTHER_ATTRIBUTES
 from haclusterd.formats.crm.rule_writer import score_word, write_rules
 from haclusterd.formats.crm.rules import OPERATION_KEYS, RANGE_KEYS, RESOURCE_KEYS, SPEC_KEYS
 from haclusterd.formats.crm.tokens import quote, quote_value, quoted
-from haclusterd.formats.generated_ids import are_natural, block_base, mapping_base, natural_operations, recipient_base
+from haclusterd.formats.generated_ids import (
+    are_natural,
+    block_base,
+    interval_text,
+    mapping_base,
+    natural_operations,
+    recipient_base,
+)
 from haclusterd.formats.stated import written_enabled, written_interval, written_start_delay, written_timeout
 from haclusterd.formats.statements import PAIR_REFERENCE
 from haclusterd.model.access import AclObject
@@ -341,7 +348,7 @@ def _operation_attributes(operation: Operation) -> list[str]:
         "record-pending": None if operation.record_pending is None else str(operation.record_pending).lower(),
     }
     words = [f"{name}={quote_value(value)}" for name, value in values.items() if value is not None]
-    return words if operation.interval_ms else [*words, "interval=0"]
+    return words if operation.interval_ms else [*words, f"interval={interval_text(operation)}"]
 
 
 def _can_be_inline(block: AttributeSet) -> bool:

@@ -2,9 +2,16 @@
 
 from collections.abc import Sequence
 
-from haclusterd.formats.generated_ids import are_natural, block_base, natural_operations, rule_base
+from haclusterd.formats.generated_ids import (
+    NO_INTERVAL,
+    are_natural,
+    block_base,
+    interval_text,
+    natural_operations,
+    rule_base,
+)
 from haclusterd.formats.policy.dumper import Inline, Tree, escaped, flag, given, text
-from haclusterd.formats.stated import written_interval, written_start_delay, written_timeout
+from haclusterd.formats.stated import written_start_delay, written_timeout
 from haclusterd.model import scores
 from haclusterd.model.configuration import AttributeSet, Operation
 from haclusterd.model.rules import (
@@ -52,9 +59,10 @@ def write_operations(resource: str, operations: Sequence[Operation]) -> Tree:
 
 
 def _operation(operation: Operation, *, with_id: bool) -> Tree:
+    interval = interval_text(operation)
     values: dict[str, Tree] = {
         "id": operation.id if with_id else None,
-        "interval": written_interval(operation) if operation.interval_ms else None,
+        "interval": None if interval == NO_INTERVAL else interval,
         "timeout": written_timeout(operation),
         "role": operation.role,
         "on-fail": text(operation.on_fail),

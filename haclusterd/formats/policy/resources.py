@@ -237,8 +237,8 @@ def _operations(fields: Fields, kind: str, id_: str) -> tuple[Operation, ...]:
     intervals = [operation.value("interval", durations.parse) or 0 for _, _, operation in read]
     ids = allocate(
         [
-            (operation.value("id", read_id), operation_base(id_, action, interval))
-            for (_, action, operation), interval in zip(read, intervals, strict=True)
+            (operation.value("id", read_id), operation_base(id_, action, operation.text("interval") or ""))
+            for _, action, operation in read
         ]
     )
     return tuple(

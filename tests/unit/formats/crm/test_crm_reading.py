@@ -2,7 +2,7 @@
 
 import pytest
 
-from haclusterd.formats.crm.syntax import Mode, assemble, parse_script, parse_words
+from haclusterd.formats.crm.syntax import Mode, assemble, parse_script, parse_words, show
 from haclusterd.model.configuration import (
     AttributeSet,
     Colocation,
@@ -148,6 +148,15 @@ def test_node() -> None:
     assert read(text) == Configuration(nodes={"a": entry})
 
 
+def test_operations_get_the_ids_that_crmsh_gives() -> None:
+    text = "primitive q ocf:pacemaker:Dummy op start op stop interval=0 op monitor interval=60s " \
+           "op monitor interval=20 op monitor interval=90s op notify interval=0s"  # fmt: skip
+    ids = [operation.id for operation in primitive(text).operations]
+    assert ids == ["q-start-0", "q-stop-0", "q-monitor-60s", "q-monitor-20", "q-monitor-90s", "q-notify-0s"]
+    assert "$id" not in show(read(text))
+    assert "op notify interval=0s" in show(read(text))
+
+
 def test_primitive_in_full() -> None:
     text = """\
 Primitive web ocf:x:http-service description="the site" port=80 \\
@@ -180,12 +189,12 @@ Primitive web ocf:x:http-service description="the site" port=80 \\
                 meta=(AttributeSet("web-monitor-10s-meta_attributes", (("requires", "nothing"),)),),
             ),
             Operation(
-                "web-monitor-1min",
+                "web-monitor-1m",
                 "monitor",
                 60_000,
                 on_fail="block",
                 is_enabled=False,
-                parameters=(AttributeSet("web-monitor-1min-instance_attributes", (("depth", "1"),), 2),),
+                parameters=(AttributeSet("web-monitor-1m-instance_attributes", (("depth", "1"),), 2),),
                 spelled=(("interval", "1m"),),
             ),
             Operation("own", "start", 0, 3_600_000, start_delay_ms=5000, requires="quorum",

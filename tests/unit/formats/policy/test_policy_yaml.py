@@ -80,7 +80,7 @@ primitive web ocf:haclusterd:http-service \\
 	meta priority=10 \\
 	utilization cpu=2 \\
 	op start $id=web-start-0 interval=0 \\
-	op monitor $id=web-monitor-10s interval=10 timeout=500ms role=Unpromoted on-fail=block start-delay=1s \
+	op monitor $id=web-monitor-10 interval=10 timeout=500ms role=Unpromoted on-fail=block start-delay=1s \
 enabled=false requires=quorum \\
 	op monitor $id=deep interval=PT1M OCF_CHECK_LEVEL=10 op_meta timeout=1
 primitive power stonith:fence_ipmilan
