@@ -171,6 +171,20 @@ def test_a_monitor_that_fails_with_on_fail_fence_has_its_node_fenced() -> None:
     cluster.until(lambda: cluster.runs_once("db"), 20 * SECOND, "db recovered")
 
 
+def test_a_failure_that_was_recovered_and_not_cleaned_up_is_fenced_for_when_on_fail_becomes_fence() -> None:
+    """As with Pacemaker (`crm_simulate` 2.1.5), which keeps the newest failure until a clean-up (seed 800614)."""
+    cluster = formed()
+    cluster.run_for(5 * SECOND)
+    holder = cluster.node_of("db")
+    cluster.kill_service("db")
+    cluster.until(lambda: cluster.runs_once("db"), 20 * SECOND, "recovered where it was")
+    cluster.run_for(3 * SECOND)
+    assert cluster.node_of("db") == holder
+    ask(cluster, "configure.set", {"path": "db.monitor.on-fail", "value": "fence"})
+    cluster.until(lambda: cluster.state(holder) is NodeState.FENCED, 20 * SECOND, "fenced")
+    cluster.until(lambda: cluster.runs_once("db"), 20 * SECOND, "db recovered")
+
+
 def test_a_node_that_was_fenced_often_is_waited_for_as_long_as_the_rule_says() -> None:
     cluster = formed()
     assert expectations.fencing_pause_ms(cluster.cib) == 0

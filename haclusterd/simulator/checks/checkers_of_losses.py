@@ -151,12 +151,16 @@ class LostNodesAreSilent(Checker):
 
 
 def _has_failure_to_fence_for(configuration: Configuration, status: NodeStatus) -> bool:
-    """Tell whether something failed on a node for which it is fenced: a stop, or what has `on-fail=fence`."""
+    """Tell whether something failed on a node for which it is fenced: a stop, or what has `on-fail=fence`.
+
+    The newest failure counts until it is cleaned up, though it was recovered.
+    """
     for resource, history in status.histories.items():
         primitive = configuration.resources.get(resource)
         operations = primitive.operations if isinstance(primitive, Primitive) else ()
         fencing = {operation.name for operation in operations if operation.on_fail == "fence"}
-        if any(record.is_failure and record.operation in {"stop", *fencing} for record in history.records.values()):
+        records = [*history.records.values(), *([history.last_failure] if history.last_failure else [])]
+        if any(record.is_failure and record.operation in {"stop", *fencing} for record in records):
             return True
     return False
 
