@@ -17,6 +17,7 @@ from haclusterd.model.configuration import (
     FencingLevel,
     Primitive,
     TicketConstraint,
+    effective,
 )
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.model.records import dataclass, replace
@@ -24,7 +25,7 @@ from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import AgentBehaviour
 from haclusterd.simulator.hosts.alert_agents import AlertBehaviour
 from haclusterd.simulator.hosts.devices import DeviceTruth
-from haclusterd.simulator.hosts.fence_devices import PLUGIN
+from haclusterd.simulator.hosts.fence_devices import OUTLET, PLUGIN
 
 TICKET = "rights"
 SECOND_DEVICE = ResourceId("second")
@@ -43,6 +44,8 @@ RELOADS_SHARE = 0.5
 
 ASKED_SHARE = 0.3
 """Of the fence devices: those that are asked whether they can fence a node."""
+TARGETED_SHARE = 0.4
+"""Of the seeds with a power switch: those whose devices know their nodes in another way than by a list."""
 HOST_CHECKS = ("dynamic-list", "status", PLUGIN)
 GANGS_SHARE = 0.6
 """Of the seeds with devices, those with services that run together or not at all."""
@@ -313,6 +316,52 @@ def _asked(device: Primitive, host_check: str) -> PutResource:
     pairs = pairs if is_plugin else (*pairs, ("pcmk_host_check", host_check))
     agent = replace(device.agent, type=PLUGIN) if is_plugin else device.agent
     return PutResource(replace(device, agent=agent, parameters=(replace(block, pairs=pairs),)))
+
+
+def targeted(chance: random.Random, nodes: Sequence[NodeName], edits: Sequence[Edit]) -> tuple[Edit, ...]:
+    """Draw how fence devices know their nodes, instead of by a list: by a map of their outlets, in one way or another;
+    not at all, which means all nodes; or there are two, each for some nodes."""
+    if chance.random() >= TARGETED_SHARE:
+        return tuple(edits)
+    has_levels = any(isinstance(edit, PutFencingLevels) for edit in edits)
+    found: list[Edit] = []
+    for edit in edits:
+        if not (isinstance(edit, PutResource) and isinstance(edit.resource, Primitive) and _is_listed(edit.resource)):
+            found.append(edit)
+        elif not has_levels and chance.random() < 0.4:
+            count = chance.randint(1, len(nodes) - 1)
+            first, other = nodes[:count], nodes[count:]
+            twin = replace(edit.resource, id=ResourceId(f"{edit.resource.id}-twin"))
+            found += [_with_targets(chance, edit.resource, first), _with_targets(chance, twin, other)]
+        else:
+            found.append(_with_targets(chance, edit.resource, nodes, is_for_all=chance.random() < 0.2))
+    return tuple(found)
+
+
+def _is_listed(device: Primitive) -> bool:
+    return device.agent.standard == "stonith" and "pcmk_host_list" in effective(device.parameters)
+
+
+def _with_targets(
+    chance: random.Random, device: Primitive, nodes: Sequence[NodeName], *, is_for_all: bool = False
+) -> PutResource:
+    """Return a device with a list or a map of its nodes, or without both."""
+    pairs = [pair for pair in device.parameters[0].pairs if pair[0] != "pcmk_host_list"]
+    form = chance.choice(("list", "map", "map", "both"))
+    if is_for_all:
+        return _with_pairs(device, *pairs, ("pcmk_host_check", "none"))
+    if form in ("list", "both"):
+        pairs.append(("pcmk_host_list", " ".join(nodes)))
+    if form in ("map", "both"):
+        sign, separator = chance.choice((":", "=")), chance.choice((";", " ", "; "))
+        pairs.append(("pcmk_host_map", separator.join(f"{name}{sign}{OUTLET}{name}" for name in nodes)))
+        argument = chance.choice(("", "plug", "port"))
+        pairs += [("pcmk_host_argument", argument)] if argument else []
+    return _with_pairs(device, *pairs)
+
+
+def _with_pairs(device: Primitive, *pairs: tuple[str, str]) -> PutResource:
+    return PutResource(replace(device, parameters=(replace(device.parameters[0], pairs=pairs),)))
 
 
 def _delays(chance: random.Random, nodes: Sequence[NodeName]) -> tuple[tuple[str, str], ...]:

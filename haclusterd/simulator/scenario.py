@@ -32,7 +32,10 @@ from haclusterd.simulator.checks.checker import Checker, ViolationError
 from haclusterd.simulator.checks.checkers_of_alerts import AlertsArriveInOrder
 from haclusterd.simulator.checks.checkers_of_copies import NeverTwoActive
 from haclusterd.simulator.checks.checkers_of_devices import judges_of_devices
+from haclusterd.simulator.checks.checkers_of_health import UnhealthyNodesAreLeft
+from haclusterd.simulator.checks.checkers_of_minimums import FollowersWaitForInstances
 from haclusterd.simulator.checks.checkers_of_notifications import InstancesAreNotified
+from haclusterd.simulator.checks.checkers_of_targets import DevicesAreAskedForTheirNodes
 from haclusterd.simulator.checks.checkers_of_the_dead import FenceAgentsActInTime, TheDeadAreFencedFirst
 from haclusterd.simulator.checks.coverage import Coverage
 from haclusterd.simulator.checks.folding import SharedFolding
@@ -169,7 +172,14 @@ class Cluster(ClusterFacts):
         yield TheDeadAreFencedFirst(self, log, self.truth)
         yield FenceAgentsActInTime(self, log, self.switch)
         yield InstancesAreNotified(self, log)
+        yield UnhealthyNodesAreLeft(self, log, self.truth, self.coverage, self._is_idle)
+        yield DevicesAreAskedForTheirNodes(self, log, self.switch, self.coverage)
+        yield FollowersWaitForInstances(self, log, self.truth, self.coverage)
         yield from judges_of_devices(self, log, self.truth.devices)
+
+    def _is_idle(self) -> bool:
+        """Tell whether all nodes are online, nothing is ordered, and plans would be made."""
+        return self.all_online() and not self.has_open_orders() and self.planners == PlannerBehaviour()
 
     def _look(self) -> None:
         self._read_timing()

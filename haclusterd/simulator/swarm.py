@@ -22,7 +22,13 @@ from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.runtime.dc_bulletins import SHOWN_MS
 from haclusterd.runtime.requests.live_view import known_of_the_dc
 from haclusterd.simulator import drawn_configurations, healing, recovery
-from haclusterd.simulator.checks import coverage, expectations
+from haclusterd.simulator.checks import (
+    checkers_of_health,
+    checkers_of_minimums,
+    checkers_of_targets,
+    coverage,
+    expectations,
+)
 from haclusterd.simulator.checks.activities import Activity
 from haclusterd.simulator.checks.checker import ViolationError
 from haclusterd.simulator.clients import Clients, Tally
@@ -33,11 +39,13 @@ from haclusterd.simulator.faults import devices as faults_of_devices
 from haclusterd.simulator.faults import disks as faults_of_disks
 from haclusterd.simulator.faults import edges as faults_of_edges
 from haclusterd.simulator.faults import edits as faults_of_edits
+from haclusterd.simulator.faults import health as faults_of_health
 from haclusterd.simulator.faults import hosts as faults_of_hosts
 from haclusterd.simulator.faults import lifetimes as faults_of_lifetimes
 from haclusterd.simulator.faults import links as faults_of_links
 from haclusterd.simulator.faults import moments as faults_of_moments
 from haclusterd.simulator.faults import network as faults_of_network
+from haclusterd.simulator.faults import operations as faults_of_operations
 from haclusterd.simulator.faults import people as faults_of_people
 from haclusterd.simulator.faults import settings as faults_of_settings
 from haclusterd.simulator.faults import shapes as faults_of_shapes
@@ -70,6 +78,12 @@ ROLLBACKS_MS = (1_000, 20_000)
 SETTINGS_SHARE = 0.3
 """Of the seeds, those in which people set what is hardly ever set."""
 SETTINGS_MS = (1_000, 15_000)
+HEALTH_SHARE = 0.25
+"""Of the seeds, those in which the health of nodes changes and counts."""
+HEALTH_MS = (500, 8_000)
+OPERATIONS_SHARE = 0.25
+"""Of the seeds, those in which operations require and lead to other things than usual."""
+OPERATIONS_MS = (1_000, 12_000)
 LONG_EVERY = 5
 LONGER = 5
 """Some seeds with a switch take so many times as long."""
@@ -256,6 +270,20 @@ def has_settings(seed: int) -> bool:
     return is_drawn and mode_of(seed) not in ALONE and not is_rolled_back(seed)
 
 
+def has_health(seed: int) -> bool:
+    """Tell whether the health of nodes changes in a seed, and counts (`faults.health`)."""
+    return random.Random(f"health/{seed}").random() < HEALTH_SHARE and mode_of(seed) not in ALONE
+
+
+def has_operations(seed: int) -> bool:
+    """Tell whether people change in a seed what operations require and lead to (`faults.operations`).
+
+    They take all of it back, and a rollback might not.
+    """
+    is_drawn = random.Random(f"operations/{seed}").random() < OPERATIONS_SHARE
+    return is_drawn and mode_of(seed) not in ALONE and not is_rolled_back(seed)
+
+
 def is_promotable(seed: int) -> bool:
     """Tell whether a seed has a promotable clone."""
     dwells_on = emphasis(seed)
@@ -309,6 +337,10 @@ def plan_of(cluster: Cluster, safety_ms: int) -> tuple[Fault[Cluster], ...]:
         apart.append(("rollbacks", faults_of_edits.OF_ROLLBACKS, ROLLBACKS_MS))
     if has_settings(cluster.world.seed):
         apart.append(("settings", faults_of_settings.OF_SETTINGS, SETTINGS_MS))
+    if has_health(cluster.world.seed):
+        apart.append(("health", faults_of_health.OF_HEALTH, HEALTH_MS))
+    if has_operations(cluster.world.seed):
+        apart.append(("operations", faults_of_operations.OF_OPERATIONS, OPERATIONS_MS))
     for name, kinds, pace_ms in apart:  # drawn apart, so that what else a seed draws stays what it is
         more = draw_plan(cluster.world.chance(name), kinds, cluster.names, safety_ms, paces_ms=(pace_ms,))
         plan = (*plan, *(replace(fault, number=len(plan) + fault.number) for fault in more))
@@ -375,6 +407,7 @@ def sections() -> tuple[coverage.Section, ...]:
     faults += [kind.name for kind in (*faults_of_people.OF_LONG_SEEDS, *faults_of_edits.OF_ROLLBACKS)]
     faults += [kind.name for kinds in OF_SUBJECTS.values() for kind in kinds]
     faults += [kind.name for kind in (*faults_of_databases.OF_DATABASES, *faults_of_settings.OF_SETTINGS)]
+    faults += [kind.name for kind in (*faults_of_health.OF_HEALTH, *faults_of_operations.OF_OPERATIONS)]
     forgetting = coverage.Section("forgetting", faults_of_disks.OUTCOMES, {})
     copies = coverage.Section("copy", faults_of_copies.OUTCOMES, {})
     versions = coverage.Section("version", faults_of_versions.OUTCOMES, {})
@@ -382,7 +415,22 @@ def sections() -> tuple[coverage.Section, ...]:
     rise = coverage.Section("change", (ChangeKind.FEATURE_LEVEL_ROSE.value,), {})
     pairs = map(faults_of_moments.pair_name, faults_of_moments.PAIRS)
     shapes = coverage.Section(coverage.SHAPE, faults_of_shapes.ALL_SHAPES, {})
-    return (*coverage.sections(faults, pairs), shapes, forgetting, copies, versions, recovered, *_of_claims(), rise)
+    others = (forgetting, copies, versions, recovered, *_of_claims(), rise, *_of_words())
+    return (*coverage.sections(faults, pairs), shapes, *others)
+
+
+def _of_words() -> tuple[coverage.Section, ...]:
+    """Return what is configured in other words than usual, and has to be obeyed."""
+    return (
+        coverage.Section(checkers_of_health.HEALTH, checkers_of_health.OUTCOMES, {}),
+        coverage.Section(checkers_of_targets.TARGETS, checkers_of_targets.WAYS, {}),
+        coverage.Section(checkers_of_minimums.MINIMUM, checkers_of_minimums.OUTCOMES, {}),
+        coverage.Section(faults_of_shapes.ON_NODE, faults_of_shapes.ON_NODE_VALUES, {}),
+        coverage.Section(faults_of_operations.NEED, faults_of_operations.REQUIRES, {}),
+        coverage.Section(faults_of_operations.POLICY, faults_of_operations.POLICIES, {}),
+        coverage.Section(faults_of_operations.FAILING, faults_of_operations.ACTIONS, {}),
+        coverage.Section(faults_of_operations.KIND, faults_of_operations.KINDS, {}),
+    )
 
 
 def sections_of_shapes() -> tuple[coverage.Section, ...]:
@@ -497,6 +545,7 @@ def _begin(cluster: Cluster, seed: int) -> None:
             database=database,
         )
         edits = drawn_configurations.asked_for_hosts(cluster.world.chance("host checks"), beginning.edits)
+        edits = drawn_configurations.targeted(cluster.world.chance("targets"), cluster.names, edits)
         cluster.agent_script.behaviour = cluster.usual_behaviour = beginning.behaviour
         cluster.world.record(f"begins with: {drawn}; {beginning.text}; {dwells_on}")
     if database is not None:

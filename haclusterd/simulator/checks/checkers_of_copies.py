@@ -12,10 +12,10 @@ class NeverTwoActive(Checker):
     """Nothing begins to run, or may begin to, that makes one copy too many, or one promoted instance.
 
     There is one copy of a primitive, and one of each instance of a unique clone; of a clone as many copies, or
-    instances, as its `clone-max` says; and `promoted-max` of them promoted. A shape that has changed since is allowed
-    to what was ordered before the change (`shapes`). Whatever the shape was and is, there are never two copies on one
-    node under one name, never the instance `db:0` of a unique clone beside `db`, and never one service under two names
-    of people's.
+    instances, as its `clone-max` says; and `promoted-max` of them promoted, `promoted-node-max` on a node. A shape
+    that has changed since is allowed to what was ordered before the change (`shapes`). Whatever the shape was and
+    is, there are never two copies on one node under one name, never the instance `db:0` of a unique clone beside
+    `db`, and never one service under two names of people's.
     """
 
     def __init__(self, scene: Scene, log: Log) -> None:
@@ -46,6 +46,9 @@ class NeverTwoActive(Checker):
         number = number_of(begun.resource)
         if is_promoted(begun.resource):
             self._count(begun, others, limits.promoted)
+            beside = tuple(each for each in others if each.node == begun.node)
+            if len(beside) + 1 > limits.promoted_on_node:
+                self._object_to_holders(begun, beside, f"and {limits.promoted_on_node} at most on one node")
         elif number is None:
             self._count(begun, others, limits.copies)
         elif max(number, len({each.resource for each in others} - {begun.resource})) >= limits.instances:

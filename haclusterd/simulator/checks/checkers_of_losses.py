@@ -3,7 +3,7 @@
 
 from haclusterd.cib.commands import Fenced, IssueOrders, Join, Lost
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.configuration import Configuration, Primitive, TicketConstraint
+from haclusterd.model.configuration import Configuration, Primitive, TicketConstraint, effective
 from haclusterd.model.fencing import FenceAction, FenceOutcome
 from haclusterd.model.history import OperationRecord, ordered_records
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
@@ -147,7 +147,8 @@ class LostNodesAreSilent(Checker):
     def _is_wanted(self, cib: Cib, node: NodeName) -> bool:
         """Tell whether the configuration wants a node that is well to be fenced."""
         status = cib.status.nodes[node]
-        return _has_failure_to_fence_for(cib.configuration, status) or _has_lost_a_deadman_ticket(cib, status)
+        has_failed = _has_failure_to_fence_for(cib.configuration, status) or _is_fenced_by_default(cib, status)
+        return has_failed or _has_lost_a_deadman_ticket(cib, status)
 
 
 def _has_failure_to_fence_for(configuration: Configuration, status: NodeStatus) -> bool:
@@ -161,6 +162,19 @@ def _has_failure_to_fence_for(configuration: Configuration, status: NodeStatus) 
         fencing = {operation.name for operation in operations if operation.on_fail == "fence"}
         records = [*history.records.values(), *([history.last_failure] if history.last_failure else [])]
         if any(record.is_failure and record.operation in {"stop", *fencing} for record in records):
+            return True
+    return False
+
+
+def _is_fenced_by_default(cib: Cib, status: NodeStatus) -> bool:
+    """Tell whether something failed on a node for which the operation defaults have it fenced."""
+    if effective(cib.in_force.operation_defaults).get("on-fail") != "fence":
+        return False
+    for resource, history in status.histories.items():
+        primitive = cib.in_force.resources.get(resource)
+        operations = primitive.operations if isinstance(primitive, Primitive) else ()
+        others = {operation.name for operation in operations if operation.on_fail not in (None, "fence")}
+        if any(record.is_failure and record.operation not in others for record in history.records.values()):
             return True
     return False
 

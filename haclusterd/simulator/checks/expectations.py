@@ -35,6 +35,7 @@ from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.records import dataclass
 from haclusterd.model.rows import read_boolean, read_boolean_or
 from haclusterd.model.scores import INFINITY
+from haclusterd.simulator.checks import health, targets
 from haclusterd.simulator.checks.shapes import Limits, limits_of
 from haclusterd.simulator.hosts.truth import Truth, base_of, is_promoted, number_of, promoted
 
@@ -45,6 +46,12 @@ def objection(cib: Cib, truth: Truth) -> str:
     """Say what runs and may not, or does not run and could; empty when everything is as it should be."""
     reading = _Reading(cib, truth)
     return next((text for text in reading.objections() if text), "")
+
+
+def stay_on_unhealthy(cib: Cib, truth: Truth) -> str:
+    """Say what runs where the health of a node forbids it and nothing keeps it there; empty when nothing does."""
+    reading = _Reading(cib, truth)
+    return next((text for text in reading.objections_to_health() if text), "")
 
 
 def fencing_pause_ms(cib: Cib) -> int:
@@ -98,22 +105,63 @@ class _Reading:
         if not self._is_managed(resource):
             return ""
         holders = self.truth.copies_of(resource)
-        if any(self._leaves_alone(status, resource, holders) for status in self.cib.status.nodes.values()):
+        if self._is_left_alone_somewhere(resource, holders):
             return ""
         if self._is_kept_stopped(resource):
             is_due = holders and not self._is_in_use(resource)
             return f"{resource} runs on {', '.join(holders)}, and is to be stopped" if is_due else ""
         if self._is_beyond(resource):
             return ""
-        surplus = self._surplus(resource)
-        if surplus:
-            return f"{resource} runs as {', '.join(surplus)}: more than is wanted"
+        wrong = self._wrong_copies(resource, holders)
+        if wrong:
+            return wrong
         allowed = self._allowed(resource)
         if self._clone_of(resource) is not None:
             return self._of_clone(resource, holders, allowed)
         if not holders and allowed:
             return f"{resource} runs nowhere, and could on {', '.join(sorted(allowed))}"
         return ""
+
+    def objections_to_health(self) -> Iterator[str]:
+        for primitive in self.cib.in_force.primitives():
+            resource = primitive.id
+            holders = self.truth.copies_of(resource)
+            if primitive.agent.standard == "stonith" or not holders or not self._is_managed(resource):
+                continue
+            if not self._is_left_alone_somewhere(resource, holders):
+                yield self._unhealthy_copies(resource, holders)
+
+    def _is_left_alone_somewhere(self, resource: ResourceId, holders: tuple[NodeName, ...]) -> bool:
+        return any(self._leaves_alone(status, resource, holders) for status in self.cib.status.nodes.values())
+
+    def _wrong_copies(self, resource: ResourceId, holders: tuple[NodeName, ...]) -> str:
+        surplus = self._surplus(resource)
+        if surplus:
+            return f"{resource} runs as {', '.join(surplus)}: more than is wanted"
+        return self._unhealthy_copies(resource, holders)
+
+    def _unhealthy_copies(self, resource: ResourceId, holders: tuple[NodeName, ...]) -> str:
+        """Say where a resource runs that health forbids, unless a failure or what uses it keeps it there."""
+        forbidden = [name for name in holders if self._health_of(name, resource) <= -INFINITY]
+        if not forbidden or self._is_in_use(resource) or resource in self._frozen_by_tickets:
+            return ""
+        is_kept = any(name in self._put_aside for name in self._chain(resource)) or self._has_failed_before(resource)
+        nodes = self.cib.status.nodes
+        found = [name for name in forbidden if not is_kept and not self._failures(nodes[name], resource)]
+        return f"{resource} runs on {', '.join(found)}, whose health forbids it" if found else ""
+
+    def _health_of(self, node: NodeName, resource: ResourceId) -> int:
+        """Return what the health of a node is worth to a resource."""
+        score = self._healths.get(node, 0)
+        return score if score > 0 or self._chain(resource)[-1] not in self._allowing_unhealthy else 0
+
+    @cached_property
+    def _healths(self) -> Mapping[NodeName, int]:
+        return health.scores(self.cib)
+
+    @cached_property
+    def _allowing_unhealthy(self) -> frozenset[ResourceId]:
+        return health.allowing(self.cib.in_force)
 
     def _surplus(self, resource: ResourceId) -> tuple[str, ...]:
         """Return the copies of a primitive where there are more than its shape allows, or others."""
@@ -124,7 +172,8 @@ class _Reading:
         roles = [f"{each} on {name}" for each, name in held if is_promoted(each)]
         numbered = [(each, name) for each, name in held if number_of(each) is not None and not is_promoted(each)]
         strange = [f"{each} on {name}" for each, name in numbered if (number_of(each) or 0) >= limits.instances]
-        is_surplus = len(plain) > limits.copies or len(roles) > limits.promoted
+        on_node = max(Counter(name for each, name in held if is_promoted(each)).values(), default=0)
+        is_surplus = len(plain) > limits.copies or len(roles) > limits.promoted or on_node > limits.promoted_on_node
         return (*plain, *roles, *strange) if is_surplus or strange else ()
 
     @cached_property
@@ -144,7 +193,8 @@ class _Reading:
             return f"{resource} runs on {', '.join(holders) or 'no node'}, and could on {', '.join(sorted(allowed))}"
         if not read_boolean(meta.get("promotable", "false")) or meta.get("target-role", "").lower() == "unpromoted":
             return ""
-        if self._limits[resource].instances or not self._limits[resource].promoted:
+        limits = self._limits[resource]
+        if limits.instances or not limits.promoted or not limits.promoted_on_node:
             # Instances that differ have scores of their own.
             return ""
         if self._is_promotion_beyond(resource):
@@ -236,8 +286,7 @@ class _Reading:
         """Tell whether something more than this judge understands has a say about a resource."""
         configuration, chain = self.cib.in_force, self._chain(resource)
         is_default = self._properties.text("placement-strategy") == "default"
-        has_health = self._properties.text("node-health-strategy") != "none"
-        if not is_default or has_health or not self._properties.boolean("symmetric-cluster"):
+        if not is_default or not self._properties.boolean("symmetric-cluster"):
             return True
         if any(name in self._put_aside for name in chain) or self._has_failed_before(resource):
             return True
@@ -259,7 +308,8 @@ class _Reading:
         """Return what failed and is then not simply started again (`on-fail`), with what it is in."""
         found: set[ResourceId] = set()
         for primitive in self.cib.in_force.primitives():
-            policies = {operation.on_fail for operation in primitive.operations} - {None, "restart", "fence"}
+            policies = {each.on_fail for each in primitive.operations} - {None, "restart", "fence"}
+            policies |= {self._usual_on_fail} - {None, "restart", "fence"}
             if policies and any(self._failures(status, primitive.id) for status in self.cib.status.nodes.values()):
                 found.update(self._chain(primitive.id))
         return frozenset(found)
@@ -287,8 +337,12 @@ class _Reading:
         return any(
             self._failures(status, primitive.id)
             for primitive in self.cib.in_force.primitives()
-            if any(operation.on_fail == "standby" for operation in primitive.operations)
+            if "standby" in (self._usual_on_fail, *(operation.on_fail for operation in primitive.operations))
         )
+
+    @cached_property
+    def _usual_on_fail(self) -> str | None:
+        return effective(self.cib.in_force.operation_defaults).get("on-fail")
 
     @cached_property
     def _in_circles(self) -> frozenset[ResourceId]:
@@ -359,7 +413,8 @@ class _Reading:
             for constraint in self.cib.in_force.constraints.values()
             if isinstance(constraint, Location) and constraint.node == name and constraint.resource in chain
         )
-        return score >= 0
+        worth = self._health_of(name, resource)
+        return score >= 0 and worth > -INFINITY and score + min(worth, 0) >= 0
 
     def _is_shut_out(self, status: NodeStatus, resource: ResourceId) -> bool:
         """Tell whether a resource waits for a node to be let in that is on the list of no device that does that."""
@@ -376,7 +431,7 @@ class _Reading:
         if not self._properties.boolean("fencing-enabled"):
             return ()
         return tuple(
-            tuple(effective(each.parameters).get("pcmk_host_list", "").split())
+            targets.served_by(each)
             for each in devices if self._meta(each.id).get("provides") == "unfencing"
         )  # fmt: skip
 
@@ -449,9 +504,15 @@ class _Reading:
             is_start = (constraint.then_action or constraint.first_action) in ("start", "promote")
             if not is_start or self._frozen_by_tickets & set(self._insides(constraint.first)):
                 return False
-            if not self._places(constraint.first, is_promoted=constraint.first_action == "promote"):
+            places = self._places(constraint.first, is_promoted=constraint.first_action == "promote")
+            if len(places) < max(1, self._least_of(constraint.first)):
                 return False
         return True
+
+    def _least_of(self, resource: ResourceId) -> int:
+        """Return how many instances of a clone must run before what comes after it (`clone-min`)."""
+        is_clone = isinstance(self.cib.in_force.resources.get(resource), Clone)
+        return int(self._meta(resource).get("clone-min", "0")) if is_clone else 0
 
     @cached_property
     def _frozen_by_tickets(self) -> frozenset[ResourceId]:

@@ -30,11 +30,16 @@ class Limits:
     """Of a unique clone: instances have numbers below this, and each runs once."""
     promoted: int = 0
     """Under whatever names."""
+    promoted_on_node: int = 0
+    """Of them on one node."""
 
     def most(self, other: "Limits") -> "Limits":
         """Return what one or the other allows."""
         return Limits(
-            max(self.copies, other.copies), max(self.instances, other.instances), max(self.promoted, other.promoted)
+            max(self.copies, other.copies),
+            max(self.instances, other.instances),
+            max(self.promoted, other.promoted),
+            max(self.promoted_on_node, other.promoted_on_node),
         )
 
 
@@ -56,10 +61,13 @@ def limits_of(configuration: Configuration, nodes: int) -> dict[ResourceId, Limi
             continue
         meta = {**defaults, **effective(clone.meta)}
         most = int(meta.get("clone-max", nodes))
-        promoted = int(meta.get("promoted-max", 1)) if read_boolean(meta.get("promotable", "false")) else 0
+        is_promotable = read_boolean(meta.get("promotable", "false"))
+        promoted, on_node = (int(meta.get(name, 1)) if is_promotable else 0
+                             for name in ("promoted-max", "promoted-node-max"))  # fmt: skip
         # By default instances differ where several may share a node (Pacemaker 3).
         is_unique = read_boolean(meta.get("globally-unique", str(int(meta.get("clone-node-max", 1)) > 1).lower()))
-        found[primitive.id] = Limits(0, most, promoted) if is_unique else Limits(most, 0, promoted)
+        copies, instances = (0, most) if is_unique else (most, 0)
+        found[primitive.id] = Limits(copies, instances, promoted, on_node)
     return found
 
 

@@ -1,12 +1,13 @@
 """Settings that other faults leave as they are: of the cluster, of resources, of operations and of fence devices.
 
 Each is set for a while and then taken back. Not drawn is what takes a protection away that the judges count on
-(`fencing-enabled`, `startup-fencing`, `requires`), what only people see (`control-group-permission`, `history-keep`,
+(`fencing-enabled`, `startup-fencing`), what only people see (`control-group-permission`, `history-keep`,
 ...), and what a running cluster does not have (`remote-node`, ...).
 """
 
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from haclusterd.cib.edits import PutResource
@@ -90,34 +91,39 @@ def set_rare_property(chance: Chance, _nodes: Nodes) -> Fault:
 def set_rare_meta(chance: Chance, _nodes: Nodes) -> Fault:
     """A meta-attribute of a service, a group or a clone."""
     owners, name, values = chance.choice(META)
-    return _setting(chance, chance.choice(owners), "meta", name, chance.choice(values))
+    return setting(chance, chance.choice(owners), "meta", name, chance.choice(values))
 
 
 def set_rare_parameter(chance: Chance, _nodes: Nodes) -> Fault:
     """A parameter that a fence device has for the cluster."""
     name, values = chance.choice(DEVICE)
-    return _setting(chance, configurations.DEVICE, "params", name, chance.choice(values))
+    return setting(chance, configurations.DEVICE, "params", name, chance.choice(values))
 
 
-def _setting(chance: Chance, owner: str, section: str, name: str, value: str) -> Fault:
-    where = {"resource": owner, "section": section, "name": name}
+def setting(chance: Chance, owner: str, section: str, name: str, value: str) -> Fault:
+    """A meta-attribute or a parameter of a resource, which is surely taken back."""
+    where, owned = {"resource": owner, "section": section, "name": name}, ResourceId(owner)
 
     def begin(cluster: Cluster) -> End:
         def is_set() -> bool:
-            found = cluster.cib.configuration.resources.get(ResourceId(owner))
-            blocks = () if found is None else found.meta if section == "meta" else found.parameters
-            return effective(blocks).get(name) == value
+            configuration = cluster.cib.configuration
+            # What is said of the primitive of a clone is kept at the clone.
+            found = [configuration.resources.get(each) for each in (owned, configuration.top_of(owned))]
+            blocks = [each.meta if section == "meta" else each.parameters for each in found if each is not None]
+            return any(effective(each).get(name) == value for each in blocks)
 
         def take_back() -> None:
             ask(cluster, "resource.setting", {**where, "action": "delete"})
 
         ask(cluster, "resource.setting", {**where, "action": "set", "value": value})
-        return _until_taken_back(cluster, is_set, take_back)
+        return until_taken_back(cluster, is_set, take_back)
 
     return Drawn(f"{name} of {owner} is {value}", begin, chance.randint(*LASTS_MS))
 
 
-def _until_taken_back(cluster: Cluster, is_set: Callable[[], bool], take_back: Callable[[], None]) -> End:
+def until_taken_back(cluster: Cluster, is_set: Callable[[], bool], take_back: Callable[[], None]) -> End:
+    """Return an end that takes back what is set, and looks for a while whether it is."""
+
     def look(looks: int = LOOKS) -> None:
         if is_set():
             take_back()
@@ -156,28 +162,29 @@ def set_operation(chance: Chance, _nodes: Nodes) -> Fault:
         is_two = "interval_ms" in change and operation.role == "Unpromoted"
         return replace(made, interval_ms=made.interval_ms + more_ms + 1) if is_two else made
 
-    def put(cluster: Cluster, operations: tuple[Operation, ...]) -> None:
+    return Drawn(f"{action} of {owner} {text}", partial(change_operations, owner, changed), chance.randint(*LASTS_MS))
+
+
+def change_operations(owner: str, changed: Callable[[Operation], Operation], cluster: Cluster) -> End | None:
+    """Change operations of a service, which are surely put back."""
+
+    def put(operations: tuple[Operation, ...]) -> None:
         found = cluster.cib.configuration.resources.get(ResourceId(owner))
         if isinstance(found, Primitive):
             cluster.edit((PutResource(replace(found, operations=operations)),))
 
-    def begin(cluster: Cluster) -> End | None:
+    def operations() -> tuple[Operation, ...]:
         found = cluster.cib.configuration.resources.get(ResourceId(owner))
-        if not isinstance(found, Primitive):
-            return None
-        made = {changed(each): each for each in found.operations if changed(each) != each}
+        return found.operations if isinstance(found, Primitive) else ()
 
-        def operations() -> tuple[Operation, ...]:
-            found = cluster.cib.configuration.resources.get(ResourceId(owner))
-            return found.operations if isinstance(found, Primitive) else ()
-
-        put(cluster, tuple(map(changed, found.operations)))
-        return _until_taken_back(
-            cluster, lambda: not made.keys().isdisjoint(operations()),
-            lambda: put(cluster, tuple(made.get(each, each) for each in operations())),
-        )  # fmt: skip
-
-    return Drawn(f"{action} of {owner} {text}", begin, chance.randint(*LASTS_MS))
+    if not isinstance(cluster.cib.configuration.resources.get(ResourceId(owner)), Primitive):
+        return None
+    made = {changed(each): each for each in operations() if changed(each) != each}
+    put(tuple(map(changed, operations())))
+    return until_taken_back(
+        cluster, lambda: not made.keys().isdisjoint(operations()),
+        lambda: put(tuple(made.get(each, each) for each in operations())),
+    )  # fmt: skip
 
 
 OF_SETTINGS: tuple[Kind[Cluster], ...] = (

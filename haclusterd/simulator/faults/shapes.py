@@ -54,6 +54,7 @@ SHAPES = (
     PRIMITIVE, PRIMITIVE, CLONED, CLONED, UNIQUE, UNIQUE, PROMOTABLE, PROMOTABLE, UNIQUE_PROMOTABLE, MEMBER,
     CLONED_GROUP, UNIQUE_GROUP, NOTHING, OTHER_GROUP, OTHER_CLONE, FENCE_DEVICE,
 )  # fmt: skip
+ON_NODE, ON_NODE_VALUES = "promoted-node-max", ("1", "2")
 _OF_CLONES = frozenset({CLONED, UNIQUE, PROMOTABLE, UNIQUE_PROMOTABLE, CLONED_GROUP, UNIQUE_GROUP, OTHER_CLONE})
 _OF_UNIQUES = frozenset({UNIQUE, UNIQUE_PROMOTABLE, UNIQUE_GROUP})
 _OF_PROMOTABLES = frozenset({PROMOTABLE, UNIQUE_PROMOTABLE})
@@ -118,6 +119,10 @@ def _draw_shape(chance: Chance) -> Shape:
     if kind in _OF_PROMOTABLES:
         meta |= {"promotable": "true", "promoted-max": chance.choice(("", "1", "1", "2")),
                  "notify": chance.choice(("", "true"))}  # fmt: skip
+        # From a copy of the generator, so that whatever else a seed draws stays what it is.
+        apart = random.Random()
+        apart.setstate(chance.getstate())
+        meta[ON_NODE] = random.Random(apart.getrandbits(64)).choice(("", "", *ON_NODE_VALUES))
     return Shape(kind, tuple((name, value) for name, value in meta.items() if value), chance.random() < 0.5)
 
 
@@ -220,6 +225,9 @@ class _ChangesOfShape:
             return
         cluster, step = self.cluster, self.steps[place]
         cluster.world.record(f"{self.name} becomes {step.shape}" + (f", while {begun.activity} runs" if begun else ""))
+        for key, value in step.shape.meta:
+            if key == ON_NODE:
+                cluster.coverage.count(ON_NODE, value)
         if step.is_by_verbs:
             self._ask_by_verbs(step.shape)
         else:

@@ -15,7 +15,9 @@ from haclusterd.ports.fencing import FenceCall, FenceCallResult, FenceMetadata
 from haclusterd.simulator.hosts.hosts import Boot, Host
 from haclusterd.simulator.hosts.world import MS, Life, World
 
-TARGET_PARAMETERS = ("nodename", "plug", "port")
+TARGET_PARAMETERS = ("plug", "port", "nodename")
+OUTLET = "outlet-"
+"""What the name of a host's outlet begins with; the switch knows it by the host's own name too."""
 AGENT = "fence_switch"
 PLUGIN = f"{PLUGIN_PREFIX}switch"
 """The same as a plugin of cluster-glue, which is asked for its hosts unless they are configured."""
@@ -114,7 +116,7 @@ class SimulatedFenceAgents:
 
     def call(self, call: FenceCall, done: Callable[[FenceCallResult], None]) -> None:
         """See `FenceAgents.call`."""
-        target = self._target(call)
+        target = target_of(call)
         self._world.record(f"{self._node} fence agent {call.action} {target} begins ({call.key})")
         if call.action not in ("off", "on", "reboot"):
             code, output = self._ask(call, target)
@@ -173,7 +175,8 @@ class SimulatedFenceAgents:
         """Return exit code and output of an action that changes nothing."""
         if call.action == "status":
             return 0 if self._switch.is_on(target) else 2, ""
-        return 0, "".join(f"{name}\n" for name in self._switch.names()) if call.action == "list" else ""
+        listed = (f"{OUTLET}{name},{name}\n" for name in self._switch.names())
+        return 0, "".join(listed) if call.action == "list" else ""
 
     def _answer_after(self, span_us: int, result: FenceCallResult, done: Callable[[FenceCallResult], None]) -> None:
         def answer() -> None:
@@ -181,8 +184,11 @@ class SimulatedFenceAgents:
 
         self._boot.life.after(span_us, answer)
 
-    def _target(self, call: FenceCall) -> NodeName:
-        for name in TARGET_PARAMETERS:
-            if name in call.parameters:
-                return NodeName(call.parameters[name])
-        return NodeName("")
+def called(call: FenceCall) -> str:
+    """Return what a call names its target; empty where it is about none."""
+    return call.host or next((call.parameters[name] for name in TARGET_PARAMETERS if name in call.parameters), "")
+
+
+def target_of(call: FenceCall) -> NodeName:
+    """Return whose power a call is about."""
+    return NodeName(called(call).removeprefix(OUTLET))

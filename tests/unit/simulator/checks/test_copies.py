@@ -35,9 +35,10 @@ EXPECTED: Sequence[tuple[tuple[Resource, ...], Limits]] = (
     ((ALONE, whole(clone_node_max="2", clone_max="4")), Limits(0, 4, 0)),
     ((ALONE, whole(**UNIQUE)), Limits(0, 3, 0)),
     ((ALONE, whole(clone_node_max="2", globally_unique="false")), Limits(3, 0, 0)),
-    ((ALONE, whole(**PROMOTABLE)), Limits(3, 0, 1)),
+    ((ALONE, whole(**PROMOTABLE)), Limits(3, 0, 1, 1)),
     ((ALONE, whole(promoted_max="2")), Limits(3, 0, 0)),
-    ((ALONE, whole(promoted_max="2", **PROMOTABLE)), Limits(3, 0, 2)),
+    ((ALONE, whole(promoted_max="2", **PROMOTABLE)), Limits(3, 0, 2, 1)),
+    ((ALONE, whole(promoted_max="2", promoted_node_max="2", **PROMOTABLE)), Limits(3, 0, 2, 2)),
     ((ALONE, Group(TEAM, (DB,))), Limits(1, 0, 0)),
     ((ALONE, Group(TEAM, (DB,)), replace(whole(clone_max="2"), child=TEAM)), Limits(2, 0, 0)),
 )
@@ -116,6 +117,16 @@ def test_of_a_clone_there_are_as_many_as_clone_max_says() -> None:
     assert stage.refuses("n3")
     stage.configure(ALONE, whole())
     assert not stage.refuses("n3")
+
+
+def test_on_one_node_as_many_are_promoted_as_promoted_node_max_says() -> None:
+    many = {**UNIQUE, **PROMOTABLE, "promoted_max": "3", "clone_node_max": "2"}
+    stage = Stage(whole(**many))
+    stage.run("n1", "db:0", "promote")
+    assert stage.refuses("n1", "db:1", "promote")
+    assert not stage.refuses("n2", "db:1", "promote")
+    stage.configure(ALONE, whole(promoted_node_max="2", **many))
+    assert not stage.refuses("n1", "db:1", "promote")
 
 
 def test_what_was_a_clone_begins_no_second_copy_by_an_order_of_the_new_shape() -> None:
