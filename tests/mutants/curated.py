@@ -1385,6 +1385,18 @@ MEMBERSHIP = (
 
 FENCING = (
     Mutant(
+        "fencer:fence_parameters",
+        'host_map(parameters.get("pcmk_host_map", "")).get(target.lower(), str(target))',
+        "str(target)",
+        "a device is asked for a node's own name, and not for what it calls that: another machine is switched off",
+    ),
+    Mutant(
+        "fencing_capability:_may_fence",
+        "node.lower() in hosts",
+        "True",
+        "a node counts as one that can be fenced because there is a device for another one",
+    ),
+    Mutant(
         "unfencing_templates",
         "leaf.is_managed or leaf.is_blocked",
         "leaf.is_managed",
@@ -2015,6 +2027,24 @@ OTHER_ENDS = (
 )
 
 OPTIONS = (
+    Mutant(
+        "ordering:_needed_instances",
+        "first.definition.clone_min or (0 if item.require_all else 1)",
+        "0 if item.require_all else 1",
+        "clone-min: a service waits for instances that cannot start, and stays down",
+    ),
+    Mutant(
+        "promotion:_qualifies",
+        "clone.assignment.counts.get(node.name, 0) < clone.definition.promoted_node_max or not clone.is_managed",
+        "True",
+        "promoted-node-max: two instances are promoted on one node",
+    ),
+    Mutant(
+        "judge_health",
+        "strategy is not None",
+        "False",
+        "node-health-strategy: what runs on a red node stays there",
+    ),
     Mutant(
         "OwnRecord.is_given_up",
         "is_own or self.is_recorded_dead(cib)",

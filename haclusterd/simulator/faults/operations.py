@@ -1,4 +1,4 @@
-"""What operations need before they run, what follows when they fail, how they recur, and what waits for a clone.
+"""What operations need, what follows when they fail, how they recur; what waits for clones; names that devices have.
 
 Each is set for a while and then taken back.
 """
@@ -14,7 +14,9 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.records import replace
 from haclusterd.simulator.faults.base import Drawn, End, Kind
 from haclusterd.simulator.faults.settings import OF_SERVICES, change_operations, setting, until_taken_back
+from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import SERVICE, AgentRun
+from haclusterd.simulator.hosts.fence_devices import OUTLET
 from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster
 
@@ -157,6 +159,14 @@ def set_default(chance: Chance, _nodes: Nodes) -> Fault:
     return Drawn(f"of all operations, {name} is {value}", begin, chance.randint(*LASTS_MS))
 
 
+def name_outlets(chance: Chance, nodes: Nodes) -> Fault:
+    """The fence device gets other words for its nodes while it is used: their outlets, the parameter that names one."""
+    outlets = ";".join(f"{node}:{OUTLET}{node}" for node in nodes)
+    name, value = chance.choice((("pcmk_host_map", outlets), ("pcmk_host_map", outlets), ("pcmk_host_argument", "port"),
+                                 ("pcmk_host_argument", "plug"), ("pcmk_host_check", "none")))  # fmt: skip
+    return setting(chance, configurations.DEVICE, "params", name, value)
+
+
 def follow(chance: Chance, nodes: Nodes) -> Fault:
     """A clone comes with what starts after some of its instances; these die, or one of them is kept from starting."""
     least, most = chance.choice((("1", ""), ("2", ""), ("2", "2"), ("3", ""), ("2", "1")))
@@ -197,4 +207,5 @@ OF_OPERATIONS: tuple[Kind[Cluster], ...] = (
     Kind("how monitors recur", 2, recur),
     Kind("default of operations", 2, set_default),
     Kind("follow a clone", 4, follow),
+    Kind("names of outlets", 2, name_outlets),
 )

@@ -40,6 +40,16 @@ def test_what_follows_starts_once_enough_instances_run(least: int) -> None:
     cluster.until_settled(60_000, "settled")
 
 
+@pytest.mark.parametrize(("least", "is_expected"), [(2, True), (3, False)])
+def test_what_follows_does_not_start_where_too_few_instances_can_run(least: int, *, is_expected: bool) -> None:
+    cluster = following(least)
+    cluster.configure((configurations.prefers(CROWDS, "n3", -1_000_000),))
+    cluster.until(lambda: len(cluster.truth.active_nodes(CROWD)) == 2, 60_000, "two run")
+    cluster.until_settled(60_000, "settled")
+    assert cluster.truth.active_nodes(CROWD) == ("n1", "n2")
+    assert cluster.runs_once(FOLLOWER) is is_expected
+
+
 def test_what_starts_too_early_ends_the_run() -> None:
     cluster = following(2)
     (judge,) = (each for each in cluster.checkers.all if isinstance(each, FollowersWaitForInstances))
