@@ -65,7 +65,7 @@ def filter_(session: Session, invocation: Invocation) -> int:
         problem = (error.strerror if isinstance(error, OSError) else "") or "what it writes is no text"
         return session.fail("INPUT_OUTPUT", f"{' '.join(program)}: {problem}", "nothing was changed", 74)
     if ended.returncode:
-        printed = ended.stderr.strip() or f"it ended with status {ended.returncode}"
+        printed = ended.stderr.strip().partition("\n")[0] or f"it ended with status {ended.returncode}"
         return session.fail("INPUT_OUTPUT", f"{program[0]}: {printed}", "nothing was changed", 74)
     if ended.stdout == before:
         session.streams.stderr.write("nothing was changed\n")

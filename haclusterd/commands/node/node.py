@@ -70,7 +70,7 @@ def standby(context: Context, arguments: Arguments) -> Outcome[Change]:
     """
     nodes, unknown = find_nodes(context, arguments)
     if unknown:
-        return refusal(*unknown)
+        return refusal(*(_or_lifetime(each) if arguments.words("others") else each for each in unknown))
     stopping = _stopping(context.cib, nodes)
     objection = _objection_to_stopping(context, stopping)
     if objection is not None and objection.severity is Severity.ERROR:
@@ -92,6 +92,10 @@ def standby(context: Context, arguments: Arguments) -> Outcome[Change]:
     done = f"{_are(nodes)} on standby; {whose} resources {'stop' if stopping else 'move away'}"
     return change(context, new, done=done, reports=objections, until=_emptied(context, nodes), until_plans=True,
                   waiting_for=waiting_for)
+
+
+def _or_lifetime(unknown: ReportItem) -> ReportItem:
+    return replace(unknown, remedy=f"{unknown.remedy}; the last word may be forever or reboot")
 
 
 def _are(nodes: Sequence[NodeName]) -> str:

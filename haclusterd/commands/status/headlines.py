@@ -382,7 +382,7 @@ def _left_alone(overview: Overview) -> Iterator[Headline]:
     nodes = [name for name in overview.online if node_flag(overview.cib, name, "maintenance")]
     if nodes:
         yield Headline(Gravity.WARNING, "MAINTENANCE", f"everything on {named(nodes)} is left alone",
-                       f"crm node ready {nodes[0]}")  # fmt: skip
+                       f"crm node ready {' '.join(nodes)}")  # fmt: skip
     alone = [each.id for each in overview.cib.configuration.primitives() if _is_left_alone(overview, each)]
     if alone and not overview.properties.boolean("maintenance-mode"):
         text = f"{named(alone)} {'is' if len(alone) == 1 else 'are'} left alone"
