@@ -111,8 +111,21 @@ INSIDE = cib(
     + member(10, ran("w-podman-0", "start", "monitor/60000=1", agent=PODMAN), ran("heavy", "start"), state=LOST)
     + remote("g1", ran("d", "start")) + remote("b-0", ran("s", "start", agent=STATEFUL)),
 )  # fmt: skip
+HELD = cib(
+    root=HEAD, properties=pair("stonith-enabled", "false") + pair("symmetric-cluster", "false"), nodes=NODES,
+    resources=primitive("a")
+    + _clone("off", primitive("d"), **{"target-role": "Stopped", "notify": "true"})
+    + _clone("unknown", primitive("e"))
+    + f'<bundle id="b">{meta("b", **{"target-role": "Stopped"})}<podman image="i" replicas="2"/></bundle>'
+    + primitive("first", meta("first", **{"target-role": "Stopped"})) + primitive("second"),
+    constraints='<rsc_order id="o1" first="off" then="a"/><rsc_order id="o2" first="first" then="second"/>'
+    + "".join(f'<rsc_location id="l-{name}" rsc="{name}" node="n1" score="5"/>'
+              for name in ("a", "off", "first", "second")),
+    status=member(1, ran("d", "monitor=7"), ran("a", "start")) + member(2, ran("d", "start"), ran("second", "start"))
+    + member(10),
+)  # fmt: skip
 KEPT = FOREIGN.replace("stonith-enabled", "maintenance-mode").replace('value="false"', 'value="true"', 1)
-STATES = {"foreign": FOREIGN, "kept": KEPT, "troubled": TROUBLED, "inside": INSIDE}
+STATES = {"foreign": FOREIGN, "kept": KEPT, "troubled": TROUBLED, "inside": INSIDE, "held": HELD}
 
 
 def ours(file: Path, line: str) -> str:
@@ -142,7 +155,7 @@ def test_a_state_is_shown_as_pacemakers_tools_show_it(
     monkeypatch.chdir(tmp_path)
     file, path = Path("FILE"), FILES / f"{name}.txt"
     file.write_text(STATES[name].replace('exec-time="1"', 'exec-time="1" queue-time="0"'))
-    simulated = (*SHOWN, *(PLANNED if name in ("troubled", "inside") else ()))
+    simulated = (*SHOWN, *(PLANNED if name in ("troubled", "inside", "held") else ()))
     lines = [f"crm_simulate -x FILE {words}".strip() for words in simulated]
     lines += [f"crm_mon {words}" for words in MONITORED]
     if os.environ.get("RECORD"):

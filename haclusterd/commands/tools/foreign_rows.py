@@ -100,8 +100,14 @@ class ForeignRows(Rows):
         return CloneRow(
             top.id, child, instances, is_promotable, top.definition.is_unique, top.definition.is_managed,
             is_disabling(role, is_promotable=is_promotable), role or self._role_of(child),
-            tuple(self._instance(each, top) for each in top.children if _is_gone(each)),
+            tuple(self._instance(each, top) for each in top.children if _is_gone(each)), self._looked_for_on(top),
         )  # fmt: skip
+
+    def _looked_for_on(self, clone: Resource) -> frozenset[NodeName] | None:
+        """Return where a clone is known, which Pacemaker's tools take for where it may run in an opt-in cluster."""
+        if self.overview.properties.boolean("symmetric-cluster"):
+            return None
+        return frozenset(name for leaf in clone.leaves() for name in leaf.found.known_on)
 
     def _child_of(self, clone: ResourceId) -> ResourceId:
         return next(child for child, parent in self.cib.configuration.parents().items() if parent == clone)
@@ -110,9 +116,8 @@ class ForeignRows(Rows):
         configured = self.cib.configuration.resources.get(bundle.id)
         engine, image = (configured.engine, configured.image) if isinstance(configured, Bundle) else ("", "")
         replicas = tuple(self._replica(bundle, each) for each in bundle.replicas)
-        is_disabled = is_disabling(bundle.definition.meta.get("target-role", ""), is_promotable=False)
         return BundleRow(
-            bundle.id, engine, image, replicas, bundle.definition.is_unique, bundle.definition.is_managed, is_disabled
+            bundle.id, engine, image, replicas, bundle.definition.is_unique, bundle.definition.is_managed
         )
 
     def _instance(self, instance: Resource, clone: Resource) -> PrimitiveRow | GroupRow:
@@ -152,7 +157,7 @@ class ForeignRows(Rows):
             is_failed=found.is_failed,
             is_blocked=found.is_blocked,
             is_orphaned=found.is_removed,
-            is_locked="" if found.lock_node is None else found.lock_node.name,
+            is_locked="" if found.lock_node is None or found.active_nodes else found.lock_node.name,
             is_promotable=resource.top.definition.is_promotable,
             pending_on="" if found.pending_node is None or pending not in PENDING else found.pending_node.name,
             is_being_monitored=self._has_pending and pending == ActionName.MONITOR,

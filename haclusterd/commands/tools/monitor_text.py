@@ -213,7 +213,8 @@ class TextView(View):
                 yield self._primitive(row)
         elif isinstance(row, BundleRow):
             kind = "Container bundle" + (" set" if len(row.replicas) > 1 else "")
-            text = f"{kind}: {row.id} [{row.image}]{_flags(row, 'unique' if row.is_unique else '')}"
+            remarks = ["unique"] * row.is_unique + ["unmanaged"] * (not row.is_managed)
+            text = f"{kind}: {row.id} [{row.image}]" + (f" ({', '.join(remarks)})" if remarks else "")
             inside = self._replicas(row) if self.is_detailed else map(self._primitive, (
                 each.shown for each in row.replicas))  # fmt: skip
             is_alone = self.is_detailed and len(row.replicas) == 1
@@ -268,12 +269,14 @@ class TextView(View):
             if part.is_managed or self.rows.node(node).is_online
         }  # fmt: skip
         free = [node.name for node in self.nodes if node.name not in used and not node.is_of_bundle]
+        free = [name for name in free if row.only_on is None or name in row.only_on]
         if free and self.is_inactive and not all(map(self._is_folded, whole)):
             by_wish = " (disabled)" if _is_stopped_by_wish(whole[0]) else ""
             yield Item(f"Stopped{by_wish}: [ {' '.join(free)} ]")
 
     def _is_folded(self, row: PrimitiveRow | GroupRow) -> bool:
-        return self._plain(row) != ("", "")
+        """Tell whether an instance is in a line of several, or one too many."""
+        return self._plain(row) != ("", "") or any(part.is_orphaned for part in primitives_in(row))
 
     def _whole(self, row: CloneRow) -> CloneRow:
         """Return a clone with the instances that are not shown."""
@@ -299,7 +302,8 @@ class TextView(View):
         role = f"FAILED {row.role}" if row.is_failed and row.role == "Promoted" else role
         place = several = ""
         if where and len(row.nodes) < 2:
-            place = f" {row.nodes[0]}" if row.nodes else f" {row.pending_on}" if row.pending_on else ""
+            node = row.nodes[0] if row.nodes else row.pending_on or row.is_locked
+            place = f" {node}" if node else ""
         elif where:
             several = f" [ {' '.join(row.nodes)} ]"
         only = self.rows.node(row.nodes[0]) if where and len(row.nodes) == 1 else None
@@ -457,7 +461,7 @@ def _is_stopped_by_wish(row: PrimitiveRow | GroupRow) -> bool:
     return row.is_disabled if isinstance(row, GroupRow) else row.target_role.lower() == "stopped"
 
 
-def _flags(row: GroupRow | CloneRow | BundleRow, first: str) -> str:
+def _flags(row: GroupRow | CloneRow, first: str) -> str:
     flags = [first] * bool(first) + ["unmanaged"] * (not row.is_managed) + ["disabled"] * row.is_disabled
     return f" ({', '.join(flags)})" if flags else ""
 

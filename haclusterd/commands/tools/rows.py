@@ -132,6 +132,8 @@ class CloneRow:
     target_role: str = ""
     surplus: "tuple[PrimitiveRow | GroupRow, ...]" = ()
     """Instances more than there are to be, which run nowhere; they are listed and do not count."""
+    only_on: frozenset[NodeName] | None = None
+    """The nodes on which it may be said to be stopped; None: all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,6 @@ class BundleRow:
     replicas: tuple[ReplicaRow, ...]
     is_unique: bool = False
     is_managed: bool = True
-    is_disabled: bool = False
 
 
 Row = PrimitiveRow | GroupRow | CloneRow | BundleRow

@@ -5,7 +5,7 @@ it was made.
 """
 
 from haclusterd.scheduler.model.entities import Action
-from haclusterd.scheduler.model.tasks import RELOAD_AGENT, RUNNING, START, STOP, STOPPED
+from haclusterd.scheduler.model.tasks import RELOAD_AGENT
 
 REQUIRED = "required"
 UNRUNNABLE = "unrunnable"
@@ -46,8 +46,14 @@ def give_reason(action: Action, cause: Action, word: str) -> None:
     elif cause.resource is action.resource:
         return
     else:
-        task = {RUNNING: START, STOPPED: STOP}.get(cause.task, cause.task)
-        action.reason = f"{word} {cause.resource.id} {task}"
+        action.reason = f"{word} {cause.resource.id} {_announced(cause)}"
+
+
+def _announced(cause: Action) -> str:
+    """Name what an action does; of a notification whether it is to be done, or was."""
+    if not cause.notification:
+        return cause.task
+    return "notified" if cause.task.startswith("confirmed") else "notify"
 
 
 def stop_for(stop: Action, then: Action) -> None:

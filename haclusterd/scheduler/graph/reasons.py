@@ -26,6 +26,7 @@ from haclusterd.scheduler.model.tasks import (
 
 _TOO_FEW = re.compile(r"unrunnable (?:clone-)?one-or-more:(\S+)\Z")
 _CAUSED = re.compile(r"(required|unrunnable) (\S+) (\S+)\Z")
+_BEFORE = {RUNNING: START, STOPPED: STOP, PROMOTED: PROMOTE, DEMOTED: DEMOTE}
 _MEMBERS = {
     START: "its members start",
     RUNNING: "its members have started",
@@ -79,6 +80,7 @@ def in_words(reason: str) -> str:
     if match is None:
         return reason
     word, resource, task = match.groups()
+    task = _BEFORE.get(task, task)
     verb = _VERBS.get(task, task)
     return f"{resource} {verb} first" if word == "required" else f"{resource} cannot {task}"
 
