@@ -86,7 +86,7 @@ def _is_of_file(tool: str, words: "Sequence[str]") -> bool:
     if _variable("CIB_shadow"):
         raise ToolError("CIB_shadow is set, but copies are worked on here by: crm cib; unset it", USAGE)
     file = _variable("CIB_file")
-    if file and not (tool == "crm_mon" and file.startswith("/dev/fd/")):
+    if file and tool != "iso8601" and not (tool == "crm_mon" and file.startswith("/dev/fd/")):
         if tool not in OF_FILES:
             raise ToolError("CIB_file is set, but this tool asks the cluster: unset it", USAGE)
         return True
@@ -260,7 +260,7 @@ def _values(tool: str, words: "Sequence[str]", letter: str, long: str) -> "Itera
     """Yield the value of an option each time that it is given, also among other letters (`-Sx FILE`); of one that
     takes none, something."""
     valued = READERS[tool]
-    following = [*words[1:], ""]
+    following = [*words[1:], ""][: len(words)]
     is_value = False
     for word, after in zip(words, following, strict=True):
         if is_value:

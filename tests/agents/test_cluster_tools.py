@@ -191,6 +191,18 @@ def test_a_plan_is_made_for_a_file_without_a_daemon(words: str, tmp_path: Path) 
     assert file.read_text() == CIB
 
 
+@pytest.mark.parametrize(("tool", "code"), [("crm_simulate", 64), ("cibadmin", 64), ("crm_diff", 65)])
+def test_a_tool_without_words_says_what_it_wants(tool: str, code: int, tmp_path: Path) -> None:
+    file = tmp_path / "cib.xml"
+    file.write_text(CIB)
+    status, out, err = run(None, tool, CIB_file=str(file))
+    assert (status, out, "Traceback" in err) == (code, "", False)
+
+
+def test_dates_have_nothing_to_do_with_a_file(daemon: AnsweringDaemon) -> None:
+    assert run(daemon, "iso8601 -d 2024-02-29", CIB_file="/nowhere")[0] == 0
+
+
 def test_a_plan_is_made_for_what_is_piped_in(tmp_path: Path) -> None:
     environment = {"PATH": "/usr/bin:/bin", "HACLUSTERD_SOCKET": "/no/such/socket", "PYTHONPATH": str(TOOLS.parent)}
     done = subprocess.run([TOOLS / "crm_simulate", "-SQp"], env=environment, input=CIB, capture_output=True, text=True,
