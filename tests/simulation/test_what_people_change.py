@@ -81,11 +81,16 @@ def test_while_the_fence_device_is_stopped_nothing_lost_is_recovered_and_then_it
     cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != holder, 40 * SECOND, "db recovered")
 
 
-def test_a_node_that_loses_a_ticket_with_loss_policy_fence_is_fenced_though_it_is_well() -> None:
+@pytest.mark.parametrize("holds_ticket", [DB, ResourceId("around")])
+def test_a_node_that_loses_a_ticket_with_loss_policy_fence_is_fenced_though_it_is_well(
+    holds_ticket: ResourceId,
+) -> None:
+    """Also where the ticket is that of a group (seed 800910)."""
     cluster = formed()
     cluster.administer(SetTicket("rights", TicketChange.GRANT, "scenario"))
-    needs = TicketConstraint(ConstraintId("db-ticket"), "rights", DB, None, "fence")
-    cluster.configure((PutConstraint(needs),))
+    needs = TicketConstraint(ConstraintId("db-ticket"), "rights", holds_ticket, None, "fence")
+    around = () if holds_ticket == DB else (PutResource(Group(holds_ticket, (DB,))),)
+    cluster.configure((*around, PutConstraint(needs)))
     cluster.run_for(10 * SECOND)
     holder = cluster.node_of("db")
     cluster.administer(SetTicket("rights", TicketChange.REVOKE, "scenario"))

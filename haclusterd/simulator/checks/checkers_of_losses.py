@@ -181,14 +181,24 @@ def _is_fenced_by_default(cib: Cib, status: NodeStatus) -> bool:
 
 def _has_lost_a_deadman_ticket(cib: Cib, status: NodeStatus) -> bool:
     """Tell whether something may run on a node whose ticket is not here, and has `loss-policy=fence`."""
+    there = _with_containing(cib.configuration, {base_of(resource) for resource in status.histories})
     for constraint in cib.configuration.constraints.values():
         if not isinstance(constraint, TicketConstraint) or constraint.loss_policy != "fence":
             continue
         ticket = cib.status.tickets.get(constraint.ticket)
         is_here = ticket is not None and ticket.is_granted and not ticket.is_standby
-        if not is_here and constraint.resource in status.histories:
+        if not is_here and constraint.resource in there:
             return True
     return False
+
+
+def _with_containing(configuration: Configuration, resources: set[ResourceId]) -> set[ResourceId]:
+    """Return resources and the groups and clones that they are in."""
+    parents = configuration.parents()
+    found, newest = set(resources), resources
+    while newest := {parents[each] for each in newest if each in parents} - found:
+        found |= newest
+    return found
 
 
 class JoinsWaitForFencing(Checker):
