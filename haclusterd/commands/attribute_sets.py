@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from haclusterd.formats.generated_ids import block_base
-from haclusterd.model.configuration import AttributeSet, Configuration, Operation, Primitive, effective
+from haclusterd.formats.generated_ids import allocate, block_base
+from haclusterd.model.configuration import AttributeSet, Configuration, Operation, Primitive, effective, has_no_rule
 from haclusterd.model.records import replace
 
 Blocks = tuple[AttributeSet, ...]
@@ -40,18 +40,23 @@ def _of_operations(
 def with_value(
     sets: tuple[AttributeSet, ...], *, owner: str, section: str, name: str, value: str
 ) -> tuple[AttributeSet, ...]:
-    """Return the blocks with `name` meaning `value`: where it stands, else in the first block, else in a new one.
+    """Return the blocks with `name` meaning `value` at all times.
 
-    `owner` and `section` (params, meta, attributes) give a new block its id.
+    Where it stands it is replaced. Where it stands in no block without a rule, it is added to the first of these, else
+    to a new one: in a block with a rule it would mean something only while that rule holds. `owner` and `section`
+    (params, meta, attributes) give a new block its id.
     """
     if effective(sets).get(name) == value:
         return sets
-    if not sets:
-        return (AttributeSet(block_base(owner, section), ((name, value),)),)
-    holds = [block.get(name) is not None for block in sets]
-    if not any(holds):
-        return (_put(sets[0], name, value), *sets[1:])
-    return tuple(_put(block, name, value) if has else block for block, has in zip(sets, holds, strict=True))
+    after = [block if block.get(name) is None else with_pair(block, name, value) for block in sets]
+    if name in effective(sets):
+        return tuple(after)
+    plain = next((number for number, block in enumerate(after) if has_no_rule(block)), None)
+    if plain is not None:
+        after[plain] = with_pair(after[plain], name, value)
+        return tuple(after)
+    *_, fresh = allocate([*((block.id, "") for block in sets), (None, block_base(owner, section))])
+    return (*after, AttributeSet(fresh, ((name, value),)))
 
 
 def without(sets: tuple[AttributeSet, ...], name: str, *, keeps_empty: bool = False) -> tuple[AttributeSet, ...]:
@@ -61,7 +66,8 @@ def without(sets: tuple[AttributeSet, ...], name: str, *, keeps_empty: bool = Fa
     return tuple(block for block, before in both if block.pairs or keeps_empty or not before.pairs)
 
 
-def _put(block: AttributeSet, name: str, value: str) -> AttributeSet:
+def with_pair(block: AttributeSet, name: str, value: str) -> AttributeSet:
+    """Return a block with `name` having `value` in it."""
     if block.get(name) is None:
         return replace(block, pairs=(*block.pairs, (name, value)))
     return replace(block, pairs=tuple((key, value if key == name else old) for key, old in block.pairs))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
-from haclusterd.commands.attribute_sets import with_value, without
+from haclusterd.commands.attribute_sets import with_pair, with_value, without
 from haclusterd.model import durations
 from haclusterd.model.configuration import (
     AttributeSet,
@@ -177,12 +177,7 @@ def _in_section(
     configuration: Configuration, section: str, block_id: str, name: str, value: str
 ) -> tuple[AttributeSet, ...]:
     blocks: tuple[AttributeSet, ...] = getattr(configuration, section)
-    return tuple(
-        with_value((block,), owner=block_id, section="meta", name=name, value=value)[0]
-        if block.id == block_id
-        else block
-        for block in blocks
-    )
+    return tuple(with_pair(block, name, value) if block.id == block_id else block for block in blocks)
 
 
 def _with_value(owner: _Owner, rest: list[str], value: str) -> _Owner:

@@ -8,7 +8,7 @@ crm_failcount(8) of Pacemaker 2.1.5, tried on the same state.
 import re
 from xml.etree import ElementTree as ET
 
-from haclusterd.commands.attribute_sets import with_value, without
+from haclusterd.commands.attribute_sets import with_pair, without
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import node_names
@@ -276,10 +276,7 @@ def _with_blocks(configuration: Configuration, section: str, blocks: tuple[Attri
 def _put(blocks: tuple[AttributeSet, ...], wanted: str, name: str, value: str) -> tuple[AttributeSet, ...]:
     if all(block.id != wanted for block in blocks):
         blocks = (*blocks, AttributeSet(wanted))
-    return tuple(
-        with_value((block,), owner=wanted, section="meta", name=name, value=value)[0] if block.id == wanted else block
-        for block in blocks
-    )
+    return tuple(with_pair(block, name, value) if block.id == wanted else block for block in blocks)
 
 
 def _as_written(blocks: tuple[AttributeSet, ...], name: str) -> str:

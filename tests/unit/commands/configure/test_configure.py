@@ -11,9 +11,11 @@ from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.planning.preview import preview
 from haclusterd.model.agents import AgentFacts, ParameterFacts
 from haclusterd.model.cluster import Cib
-from haclusterd.model.configuration import AttributeSet, Primitive
+from haclusterd.model.configuration import AttributeSet, Primitive, effective
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import replace
+from haclusterd.model.rules import DateExpression, Rule
 from haclusterd.model.words import HIDDEN
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.verbs.answers.answer import as_json
@@ -40,6 +42,10 @@ def codes(outcome: Outcome) -> list[Code]:
 
 ONE = AttributeSet("p-meta_attributes", (("a", "1"), ("b", "2")))
 WEAK = AttributeSet("weak", (("b", "3"),), score=-5)
+AT_NIGHT = AttributeSet(
+    "at-night", (("b", "4"),), rule=Rule("night", conditions=(DateExpression("lt", end="2099-01-01"),)), score=9
+)
+TAKEN = replace(AT_NIGHT, id="p-meta_attributes")
 
 
 @pytest.mark.parametrize(
@@ -52,12 +58,20 @@ WEAK = AttributeSet("weak", (("b", "3"),), score=-5)
         ((ONE, WEAK), "b", "7", (
             AttributeSet("p-meta_attributes", (("a", "1"), ("b", "7"))), AttributeSet("weak", (("b", "7"),), score=-5)
         )),
+        ((AT_NIGHT, WEAK), "c", "3", (AT_NIGHT, replace(WEAK, pairs=(("b", "3"), ("c", "3"))))),
+        ((AT_NIGHT,), "c", "3", (AT_NIGHT, AttributeSet("p-meta_attributes", (("c", "3"),)))),
+        ((TAKEN,), "c", "3", (TAKEN, AttributeSet("p-meta_attributes-2", (("c", "3"),)))),
+        ((AT_NIGHT,), "b", "7", (
+            replace(AT_NIGHT, pairs=(("b", "7"),)), AttributeSet("p-meta_attributes", (("b", "7"),))
+        )),
     ],
 )  # fmt: skip
 def test_setting_a_value(
     sets: tuple[AttributeSet, ...], name: str, value: str, expected: tuple[AttributeSet, ...]
 ) -> None:
-    assert with_value(sets, owner="p", section="meta", name=name, value=value) == expected
+    after = with_value(sets, owner="p", section="meta", name=name, value=value)
+    assert after == expected
+    assert effective(after)[name] == value, "also when no rule holds any more"
 
 
 def test_taking_a_name_out() -> None:
