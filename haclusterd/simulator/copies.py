@@ -6,13 +6,15 @@ tells it apart: as long as the first one is heard, or every voter has found out 
 stays outside.
 Where the first one was not heard before that, the copy is taken for it, started again (docs/design/safety.md §10):
 whatever comes of that is excused. A copy that takes the place of a machine that is off is switched off when it joins.
-What it has promised by then the first one does not know: where that is refused, a person replaces it.
+What it has promised by then the first one does not know: where that is refused, a person replaces it. That is demanded
+as long as all who may remember it are there when the first one returns.
 """
 
 from haclusterd.cib.commands import Join
 from haclusterd.model.ids import NodeName
 from haclusterd.simulator.brain import BrainProcess
 from haclusterd.simulator.checks.checker import Accepted, Checker
+from haclusterd.simulator.forgetting import peers_are_there
 from haclusterd.simulator.hosts.hosts import Host
 from haclusterd.simulator.members import MemberChanges
 from haclusterd.simulator.scenario import Cluster
@@ -34,6 +36,8 @@ class MachineCopies(Checker):
         self.excuse = ""
         self._outdone: set[NodeName] = set()
         """Nodes in whose place a copy has talked to others."""
+        self._awaited: set[NodeName] = set()
+        """Those of them that have not joined since."""
         self._is_foreign = False
         """Whether the copy that is there now must not start at all."""
         self._has_refused = False
@@ -102,8 +106,12 @@ class MachineCopies(Checker):
             self._cluster.world.record(f"a person replaces {node}: {process.refusal}")
             self._cluster.coverage.count("copy", "the first one is refused")
             self._outdone.discard(node)
+            self._awaited.discard(node)
             MemberChanges(self._cluster).replace(node)
             return
+        is_back = node in self._awaited and self._cluster.hosts[node].is_powered
+        if is_back and not peers_are_there(self._cluster, node):
+            self.excuse = self.excuse or f"a peer was not there when {node} came back"
         copy = self._copy
         if copy is not None and copy.node == node and copy.is_powered:
             self._look(copy)
@@ -115,6 +123,7 @@ class MachineCopies(Checker):
             return
         if cluster.streams.has_session(copy.name):
             self._outdone.add(node)
+            self._awaited.add(node)
         voters = [name for name in cluster.cib.voters() if name != node]
         for voter in voters:
             process = cluster.hosts[voter].brain.process
@@ -147,7 +156,11 @@ class MachineCopies(Checker):
     def first_accepted(self, accepted: Accepted) -> None:
         """See `Checker`."""
         command, copy = accepted.command, self._copy
-        if not isinstance(command, Join) or copy is None or copy.boot is None:
+        if not isinstance(command, Join):
+            return
+        if self.scene.incarnation_at(command.node) == command.incarnation:
+            self._awaited.discard(command.node)
+        if copy is None or copy.boot is None:
             return
         if command.incarnation.boot_id != copy.boot.boot_id:
             return

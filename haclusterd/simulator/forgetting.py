@@ -107,7 +107,7 @@ class Forgetting(Checker):
         if isinstance(process, BrainProcess) and process.refusal:
             self._refused(node, process.refusal)
         elif self._is_back_older:
-            if self._cluster.hosts[node].is_powered and not self._are_there(node):
+            if self._cluster.hosts[node].is_powered and not peers_are_there(self._cluster, node):
                 self._excuse("a peer was not there when it came back")
         elif not self._is_calm(node):
             self._calm_since_us = None
@@ -160,24 +160,10 @@ class Forgetting(Checker):
             term, index = self._samples.popleft()[1]
             self._promised = max(self._promised[0], term), max(self._promised[1], index)
 
-    def _peers(self, node: NodeName) -> list[NodeName]:
-        return [name for name in self._cluster.cib.voters() if name != node]
-
     def _is_calm(self, node: NodeName) -> bool:
         """Tell whether nothing is wrong between the node and its peers, nor with their disks."""
         host = self._cluster.hosts[node]
-        return host.calm_us() >= 0 and host.disk.sync_us[1] < HANGING_US and self._are_there(node)
-
-    def _are_there(self, node: NodeName) -> bool:
-        """Tell whether all peers of a node run and hear each other, and nothing is between them and the node."""
-        hosts, network, peers = self._cluster.hosts, self._cluster.network, self._peers(node)
-        for place, one in enumerate(peers):
-            disk = hosts[one].disk
-            if hosts[one].calm_us() < SETTLED_US or disk.sync_us[1] >= HANGING_US or disk.is_full or disk.fails_syncs:
-                return False
-            if any(network.calm_us(one, other) < 0 for other in (node, *peers[place + 1 :])):
-                return False
-        return True
+        return host.calm_us() >= 0 and host.disk.sync_us[1] < HANGING_US and peers_are_there(self._cluster, node)
 
     def _held(self, node: NodeName) -> Promise | None:
         """Return what the medium holds; None when the node must see by itself that it is not whole."""
@@ -191,3 +177,16 @@ class Forgetting(Checker):
         except (StoreDamagedError, StoreRefusedError):
             return None
         return content.term, content.entries[-1][1]
+
+
+def peers_are_there(cluster: Cluster, node: NodeName) -> bool:
+    """Tell whether all peers of a node run and hear each other, and nothing is between them and the node."""
+    hosts, network = cluster.hosts, cluster.network
+    peers = [name for name in cluster.cib.voters() if name != node]
+    for place, one in enumerate(peers):
+        disk = hosts[one].disk
+        if hosts[one].calm_us() < SETTLED_US or disk.sync_us[1] >= HANGING_US or disk.is_full or disk.fails_syncs:
+            return False
+        if any(network.calm_us(one, other) < 0 for other in (node, *peers[place + 1 :])):
+            return False
+    return True
