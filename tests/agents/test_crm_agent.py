@@ -81,6 +81,8 @@ exit 0
     + PARAMETER.format("words", "", 'default="1000"'),
 )
 GIVEN = ["must=yes"]
+QUICK = SOUND.replace("    crm_master -l reboot -v 5 || exit 1 # score\n", "")
+"""For the trial whose bound holds for the start too: it starts no program that a busy machine takes long to load."""
 SERVER = """
 import socket, sys, time
 listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
@@ -162,7 +164,7 @@ def trials(place: Path) -> dict[str, tuple[int, str]]:
     calls = []
     for name, (old, new, _, options) in BROKEN.items():
         assert SOUND.count(old) == 1, name
-        path = write(place, f"broken-{name}", SOUND.replace(old, new))
+        path = write(place, f"broken-{name}", (QUICK if name == "hung" else SOUND).replace(old, new))
         given = [*GIVEN, *(listens if name == "port-taken" else [])]
         calls.append(["agent", "test", path, *given, "--only", name, *options])
     return dict(zip(BROKEN, carried_out(place, calls), strict=True))
