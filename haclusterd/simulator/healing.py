@@ -11,6 +11,7 @@ from haclusterd.model.configuration import Primitive, effective
 from haclusterd.model.devices import RecoveryPhase
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.secrets import parameter_blocks, references_of
 from haclusterd.scheduler.unpack.fence_executors import is_named_by_location
 from haclusterd.simulator.hosts.world import MS, SECOND
 from haclusterd.simulator.people import ask
@@ -65,8 +66,9 @@ def _waits_for_a_hand(cluster: Cluster, status: NodeStatus) -> bool:
 
 def _put_right(cluster: Cluster) -> None:
     """Let people start the fence devices that they have stopped, and allow those again that they have kept from all
-    nodes: without them nothing that is lost is recovered. And let what was removed be stopped: copies of an earlier
-    shape would run on for ever, and a cluster that is recovered in the same boot does not know their names.
+    nodes: without them nothing that is lost is recovered. Let them give a secret again that a configuration to which
+    was gone back names: nothing starts without it. And let what was removed be stopped: copies of an earlier shape
+    would run on for ever, and a cluster that is recovered in the same boot does not know their names.
     """
     for device in _stopped_devices(cluster):
         ask(cluster, "resource.start", {"resources": [device]})
@@ -76,8 +78,16 @@ def _put_right(cluster: Cluster) -> None:
         ask(cluster, "configure.statement", {"words": ["property", "symmetric-cluster=true"]})
     if not ClusterProperties(configuration).boolean("stop-removed-resources"):
         ask(cluster, "configure.statement", {"words": ["property", "stop-removed-resources=true"]})
+    for secret in _missing_secrets(cluster):
+        ask(cluster, "secret.set", {"name": secret, "value": "one.pid"})
     _steer_devices(cluster)
     cluster.world.after(LOOK_MS * MS, lambda: _put_right(cluster))
+
+
+def _missing_secrets(cluster: Cluster) -> list[str]:
+    """Return what the configuration names as secrets, and what there is not."""
+    blocks = (block for *_, found in parameter_blocks(cluster.cib.configuration) for block in found)
+    return sorted({secret for _, secret in references_of(blocks)} - cluster.cib.secrets.values.keys())
 
 
 def _steer_devices(cluster: Cluster) -> None:

@@ -255,3 +255,22 @@ def test_a_member_that_waits_for_what_is_stopped_keeps_those_before_it_in_its_gr
     cluster.until(lambda: not cluster.truth.active_nodes(DB), 10 * SECOND, "db is stopped")
     cluster.until_settled(30 * SECOND, "settled")
     assert not cluster.truth.active_nodes(first)
+
+
+def test_a_secret_that_an_earlier_configuration_names_is_given_again_when_people_look_after_the_cluster() -> None:
+    """Going back to it is accepted with a warning; what needs the secret does not start before (seed 801426)."""
+    cluster = formed()
+    ask(cluster, "secret.set", {"name": "place", "value": "one.pid"})
+    cluster.run_for(2 * SECOND)
+    pidfile = {"resource": "db", "section": "params", "name": "pidfile"}
+    ask(cluster, "resource.setting", {**pidfile, "action": "set", "value": "secret:place"})
+    cluster.run_for(5 * SECOND)
+    named = cluster.cib.version.epoch
+    ask(cluster, "resource.setting", {**pidfile, "action": "delete"})
+    cluster.run_for(5 * SECOND)
+    ask(cluster, "secret.delete", {"name": "place"})
+    cluster.run_for(5 * SECOND)
+    ask(cluster, "configure.rollback", {"version": named})
+    cluster.until(lambda: not cluster.truth.active_nodes(DB), 20 * SECOND, "db cannot start")
+    healing.look_after(cluster)
+    cluster.until(lambda: cluster.runs_once("db"), 60 * SECOND, "db started")
