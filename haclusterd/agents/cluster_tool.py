@@ -157,7 +157,7 @@ def _fitting(text: str) -> str:
         width = posix.get_terminal_size(1).columns
     except OSError:
         return text
-    return "".join(f"{part}\n" for line in text.split("\n")[:-1] for part in narrowed(line, width)) if width else text
+    return "\n".join(part for line in text.split("\n") for part in narrowed(line, width)) if width else text
 
 
 def narrowed(line: str, width: int) -> "Iterator[str]":

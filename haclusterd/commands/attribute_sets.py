@@ -40,11 +40,11 @@ def _of_operations(
 def with_value(
     sets: tuple[AttributeSet, ...], *, owner: str, section: str, name: str, value: str
 ) -> tuple[AttributeSet, ...]:
-    """Return the blocks with `name` meaning `value` at all times.
+    """Return the blocks with `name` meaning `value`; themselves where it means that already while no rule holds.
 
-    Where it stands it is replaced. Where it stands in no block without a rule, it is added to the first of these, else
-    to a new one: in a block with a rule it would mean something only while that rule holds. `owner` and `section`
-    (params, meta, attributes) give a new block its id.
+    Otherwise it is replaced wherever it stands. Where it stands in no block without a rule, it is added to the first of
+    these, else to a new one: in a block with a rule it would mean something only while that rule holds. `owner` and
+    `section` (params, meta, attributes) give a new block its id.
     """
     if effective(sets).get(name) == value:
         return sets
