@@ -2780,6 +2780,13 @@ AGENTS = (
         "what an agent runs by `su -c` survives the kill of its start, and starts the service a second time later",
     ),
     Mutant(
+        "Processes._tell",
+        "kill_all(pidfd, pid) is None",
+        "kill_all(pidfd, pid) is False",
+        "a monitor that is cancelled in its exec on a busy machine stays stopped for ever, and the stop that waits for "
+        "it fails: its node is fenced for nothing",
+    ),
+    Mutant(
         "_stopped",
         "_signal_to(pid, stat.start_time, signal.SIGSTOP)",
         "True",

@@ -421,8 +421,10 @@ class Processes:
 
     def _tell(self, running: RunningProgram, pid: int, pidfd: int) -> None:
         running.process = StartedProcess(pid, pidfd, self._clock.now())
-        if running.is_cancelled or not running.hooks.is_permitted():
-            kill_all(pidfd, pid)  # If that is not possible yet, the main loop tries again.
+        process = running.process
+        if (running.is_cancelled or not running.hooks.is_permitted()) and kill_all(pidfd, pid) is None:
+            # It has been stopped: its exec, for which the starting thread waits, ends only when it is killed.
+            self._post(lambda: self._kill(running, process))
         _restore_defaults(pid)
         stat = read_stat(pid)
         with suppress(OSError):
@@ -446,6 +448,8 @@ class Processes:
     def _not_started(self, running: RunningProgram, ending: Ending, number: int) -> None:
         running.is_thread_done = True
         self._begun(running)
+        if running.kill_timer is not None:
+            running.kill_timer.cancel()
         self._deliver(running, ending, number)
         self._release(running)
 
@@ -496,6 +500,9 @@ class Processes:
         running.timers["kill"] = self._clock.call_at(killed_by, lambda: self._give_up(running, ending))
 
     def _kill(self, running: RunningProgram, process: StartedProcess) -> None:
+        """Kill it, or try again after a pause; to be called before its end is noticed, which ends that."""
+        if running.kill_timer is not None:
+            running.kill_timer.cancel()
         killed = kill_all(process.pidfd, process.pid)
         if killed is None:
             again = after(self._clock.now(), KILL_WAIT_MS)

@@ -688,6 +688,54 @@ async def test_a_stuck_exec_that_is_killed_before_its_process_is_known_ends_all_
     release()
 
 
+STOPPED_IN_ITS_EXEC = """
+import asyncio, errno, fcntl, os, resource, signal, sys
+from haclusterd.adapters.machine.clock_boottime import BoottimeClock
+from haclusterd.adapters.machine.ready_threads import ReadyThreads
+from haclusterd.adapters.processes.running import Hooks, Processes, Program
+
+file = sys.argv[1]
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+lease = os.open(file, os.O_RDONLY)
+fcntl.fcntl(lease, fcntl.F_SETLEASE, fcntl.F_WRLCK)  # The exec waits for its end.
+taken, asked = [], []
+
+def is_permitted():
+    asked.append(None)
+    if len(asked) == 2:  # The process is found, and is to be killed, since this returns False.
+        try:
+            while True:
+                taken.append(os.open("/", os.O_RDONLY))
+        except OSError as error:
+            assert error.errno == errno.EMFILE
+    return len(asked) == 1
+
+def forked(pid, start_time):
+    for each in taken:
+        os.close(each)
+
+async def main():
+    loop, gone = asyncio.get_running_loop(), asyncio.Event()
+    processes = Processes(BoottimeClock(loop), loop, ReadyThreads(2))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    hooks = Hooks(lambda _: None, is_permitted, forked=forked, gone=gone.set)
+    processes.start(Program((file,), {}, 60_000), hooks)
+    await asyncio.wait_for(gone.wait(), 20)
+    assert taken
+    print("gone")
+
+asyncio.run(main())
+"""
+
+
+def test_what_was_stopped_in_its_exec_and_could_not_be_killed_then_does_not_stay_stopped(
+    script: Callable[..., Path]
+) -> None:
+    command = [sys.executable, "-c", STOPPED_IN_ITS_EXEC, script("stuck", "#!/bin/sh\n")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.stderr) == ("gone\n", "")
+
+
 async def test_what_must_be_recorded_first_prevents_the_start(starter: Starter, tmp_path: Path) -> None:
     def full() -> None:
         raise OSError(28, "No space left on device")
