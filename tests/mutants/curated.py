@@ -2866,7 +2866,7 @@ AGENTS = (
     ),
     Mutant(
         "Processes._tell",
-        "if running.is_cancelled or not running.hooks.is_permitted()",
+        "running.is_cancelled or not running.hooks.is_permitted()",
         "False",
         "an agent that was killed before its process was known runs on, beside the one that follows it",
     ),
